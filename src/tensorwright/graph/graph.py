@@ -35,8 +35,9 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from types import MappingProxyType
 
 import numpy as np
@@ -270,6 +271,12 @@ class Graph:
         return f"<details><summary><pre>{head}</pre></summary><pre>{body}</pre></details>"
 
 
+def free_name(wish: str, taken: Container[str], first: int = 0, sign: str = "_") -> str:
+    """A name that is not taken: the wish, or the wish with a number behind it."""
+    numbered = (f"{wish}{sign}{number}" for number in count(first))
+    return next(name for name in chain((wish,), numbered) if name not in taken)
+
+
 def rename_tensors(graph: Graph, names: Mapping[str, str]) -> Graph:
     """The same graph under new names; a tensor that is not in `names` keeps its own, numbered where
     that is taken.
@@ -285,11 +292,8 @@ def rename_tensors(graph: Graph, names: Mapping[str, str]) -> Graph:
     for old in graph.types:
         if old in full:
             continue
-        new, number = old, 0
-        while new in taken:
-            new, number = f"{old}_{number}", number + 1
-        full[old] = new
-        taken.add(new)
+        full[old] = free_name(old, taken)
+        taken.add(full[old])
     nodes = tuple(node.renamed(full) for node in graph.nodes)
     return Graph(
         graph.name,

@@ -16,7 +16,7 @@ import numpy as np
 
 from tensorwright import expr
 from tensorwright.base import InternalError, Printer, UsageError
-from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, free_name
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import physical_compute, physical_shape
 from tensorwright.graph.sizes import representative
@@ -363,12 +363,8 @@ def _short_names(order: Iterable[expr.Tensor], graph: Graph) -> Mapping[expr.Ten
         wish = tensor.name
         if isinstance(tensor, expr.Placeholder):
             wish = "w" if tensor.name in graph.constants else "x"
-        name, number = wish, 0
-        while name in taken:
-            number += 1
-            name = f"{wish}_{number}"
-        taken.add(name)
-        names[tensor] = name
+        names[tensor] = free_name(wish, taken, 1)
+        taken.add(names[tensor])
     return names
 
 

@@ -13,7 +13,7 @@ Cutting the box of a tensor into blocks whose evaluation stays below a number of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -78,23 +78,6 @@ def read_affine(indices: tuple[Index, ...], dimensions: Mapping[Var, int]) -> li
     return affine
 
 
-def strided_view(array: Array, indices: Sequence[Affine], spans: tuple[Span, ...]) -> Array | None:
-    """One dimension per span, of extent 1 where no index uses it; None where an index leaves."""
-    strides = [0] * len(spans)
-    shape = [1] * len(spans)
-    starts = []
-    for index, extent, stride in zip(indices, array.shape, array.strides, strict=True):
-        low, high = index.ends(spans)
-        if low < 0 or high >= extent:
-            return None
-        starts.append(slice(index.first(spans), None))
-        for dimension, scale in index.scales:
-            strides[dimension] += scale * stride
-            shape[dimension] = spans[dimension].extent
-    corner = array[tuple(starts)]
-    return np.lib.stride_tricks.as_strided(corner, shape, strides, writeable=False)
-
-
 def inner_box(
     shape: tuple[int, ...], indices: list[Affine], spans: tuple[Span, ...]
 ) -> tuple[Span, ...] | None:
@@ -157,9 +140,12 @@ class Reading:
             size = array.itemsize
             strides = [size * stride for stride in self.strides]
             return np.ndarray(self.shape, array.dtype, array, self.offset * size, strides)
-        view = strided_view(array, self.indices, self.spans)
-        assert view is not None, "the indices stay inside on these spans"
-        return view
+        steps = [0] * len(self.spans)
+        for index, stride in zip(self.indices, array.strides, strict=True):
+            for dimension, scale in index.scales:
+                steps[dimension] += scale * stride
+        corner = array[tuple(slice(index.first(self.spans), None) for index in self.indices)]
+        return np.lib.stride_tricks.as_strided(corner, self.shape, steps, writeable=False)
 
 
 @dataclass(slots=True)

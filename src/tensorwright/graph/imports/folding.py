@@ -12,20 +12,20 @@ compute (`size_from`).  Elements of a tensor that are known stay what they are (
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
 from types import MappingProxyType
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, defs
+from onnx import ModelProto, defs
 
 from tensorwright.base import AttributeValue, DType, UnsupportedError, sizes_advice
 from tensorwright.expr import Index, minimum
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.imports.call import Call, Converter, Operand, Results
-from tensorwright.graph.imports.open_dimensions import greatest_value
+from tensorwright.graph.imports.open_dimensions import all_nodes, greatest_value
 from tensorwright.graph.imports.reading import read_model
 from tensorwright.graph.imports.size_terms import SizeArray, evaluate_terms
 from tensorwright.graph.interpret import interpret
@@ -52,15 +52,6 @@ def _deciding(operator: str) -> tuple[int, ...]:
 _STATIC = ("Shape", "Size")
 
 
-def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """The nodes of a graph and of those nested in it, definitions first."""
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _all_nodes(attribute.g)
-        yield node
-
-
 def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[str, ...]:
     """The inputs whose values shapes depend on: what `load_onnx` may need in `input_values`.
 
@@ -68,7 +59,7 @@ def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[s
     """
     graph = read_model(source).model.graph
     needed: set[str] = set()
-    for node in reversed(tuple(_all_nodes(graph))):
+    for node in reversed(tuple(all_nodes(graph.node))):
         for position in _deciding(node.op_type):
             if position < len(node.input):
                 needed.add(node.input[position])

@@ -31,7 +31,7 @@ from onnx import ModelProto, NodeProto
 from tensorwright import expr
 from tensorwright.base import AttributeValue, ExpressionError, UsageError, did_you_mean
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.graph import Node
+from tensorwright.graph.graph import Node, free_name
 from tensorwright.ops import TensorType
 
 Dim: TypeAlias = int | str
@@ -173,9 +173,7 @@ class _Namer:
     def _new(self, wish: str, text: str, avoided: frozenset[str] = frozenset()) -> expr.NamedSize:
         stem = re.sub(r"[^0-9A-Za-z_]+", "_", wish).strip("_") or "size"
         stem = f"size_{stem}" if stem[0].isdigit() else stem
-        name, number = stem, 2
-        while name in self._taken or name in avoided:
-            name, number = f"{stem}_{number}", number + 1
+        name = free_name(stem, self._taken | avoided, 2)
         self._taken.add(name)
         (atom,) = expr.named_sizes_of(expr.named_size(name))
         for key in dict.fromkeys(filter(None, (text, name))):
@@ -285,16 +283,17 @@ def stem_of(node: NodeProto) -> str:
 def may_be_counted(model: ModelProto, name: str) -> bool:
     """Whether a size of that name may be one that a node of the model decides."""
     functions = (function.node for function in model.functions)
-    nodes = chain(_all_nodes(model.graph.node), *map(_all_nodes, functions))
+    nodes = chain(all_nodes(model.graph.node), *map(all_nodes, functions))
     return any(name.startswith(f"{stem_of(node)}_") for node in nodes)
 
 
-def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """The nodes of a graph and of those nested in it, definitions first."""
     for node in nodes:
-        yield node
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _all_nodes(attribute.g.node)
+                yield from all_nodes(attribute.g.node)
+        yield node
 
 
 class CountedSizes:
@@ -329,9 +328,7 @@ class CountedSizes:
         if most is None:
             return None
         bound = expr.simplify(expr.substitute(expr.room_for(most), self._most), {})
-        free, number = name, 2
-        while free in self._taken:
-            free, number = f"{name}_{number}", number + 1
+        free = free_name(name, self._taken, 2)
         self._taken.add(free)
         greatest = greatest_number(bound)
         size = 0 if greatest == 0 else expr.counted_size(free, greatest, least)

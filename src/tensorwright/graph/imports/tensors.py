@@ -9,30 +9,14 @@ import os
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import numpy as np
-from onnx import SparseTensorProto, TensorProto, numpy_helper
+from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorwright.base import DType
 from tensorwright.graph.imports.reading import NO_WEIGHTS, Weights
 from tensorwright.graph.imports.refusals import model_error, unsupported
 from tensorwright.ops import Array
 
-DTYPES: dict[int, DType] = {
-    TensorProto.FLOAT16: DType.F16,
-    TensorProto.BFLOAT16: DType.BF16,
-    TensorProto.FLOAT: DType.F32,
-    TensorProto.DOUBLE: DType.F64,
-    TensorProto.INT8: DType.I8,
-    TensorProto.INT16: DType.I16,
-    TensorProto.INT32: DType.I32,
-    TensorProto.INT64: DType.I64,
-    TensorProto.UINT8: DType.U8,
-    TensorProto.UINT16: DType.U16,
-    TensorProto.UINT32: DType.U32,
-    TensorProto.UINT64: DType.U64,
-    TensorProto.BOOL: DType.BOOL,
-}
-
-
+DTYPES: dict[int, DType] = {helper.np_dtype_to_tensor_dtype(each.numpy): each for each in DType}
 NIBBLES: dict[int, DType] = {TensorProto.INT4: DType.I8, TensorProto.UINT4: DType.U8}
 """Types of constants, two elements in a byte, and those that their elements become."""
 

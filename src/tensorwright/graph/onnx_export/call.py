@@ -23,7 +23,7 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, defs, helper, numpy_hel
 
 from tensorwright import expr
 from tensorwright.base import DType, TensorType, UnsupportedError
-from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.graph import Graph, Node, free_name
 from tensorwright.graph.imports.counterparts import names_of
 from tensorwright.graph.imports.tensors import DTYPES
 from tensorwright.ops import AttributeValue, as_size, operator, sizes_of
@@ -225,9 +225,7 @@ class Writing:
 
 def fresh(taken: set[str], stem: str) -> str:
     """A name that is not taken; it is taken from now on."""
-    name, number = stem, 0
-    while name in taken:
-        name, number = f"{stem}_{number}", number + 1
+    name = free_name(stem, taken)
     taken.add(name)
     return name
 

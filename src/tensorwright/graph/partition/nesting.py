@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, free_name
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LoopForm, own_inputs
 from tensorwright.graph.partition.steps import (
@@ -135,9 +135,7 @@ class Nesting:
         return (*before, call, *body)
 
     def _fresh(self, wish: str, type_: TensorType | None = None) -> str:
-        name, number = wish, 0
-        while name in self._taken:
-            name, number = f"{wish}.{number}", number + 1
+        name = free_name(wish, self._taken, sign=".")
         self._taken.add(name)
         if type_ is not None:
             self._types[name] = type_

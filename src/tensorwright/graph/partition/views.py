@@ -10,14 +10,14 @@ Tensors that are computed from indices alone: each reader computes them; none is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tensorwright import ops
 from tensorwright.base import Shape
 from tensorwright.expr import Index
-from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, free_name
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import is_row_major, memory_order, outer_extent
 
@@ -248,7 +248,7 @@ def generate_for_each_reader(graph: Graph) -> Graph:
             if name not in taken:
                 taken.add(name)
                 continue
-            renamed[name] = copy = _free(name, types)
+            renamed[name] = copy = free_name(name, types, 1, ".")
             types[copy] = types[name]
             if name in layouts:
                 layouts[copy] = layouts[name]
@@ -261,10 +261,3 @@ def generate_for_each_reader(graph: Graph) -> Graph:
         types=MappingProxyType(types),
         layouts=MappingProxyType(layouts),
     )
-
-
-def _free(name: str, taken: Mapping[str, object]) -> str:
-    number = 1
-    while f"{name}.{number}" in taken:
-        number += 1
-    return f"{name}.{number}"

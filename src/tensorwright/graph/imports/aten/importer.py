@@ -18,7 +18,7 @@ from onnx import ValueInfoProto, helper
 
 from tensorwright import expr
 from tensorwright.base import DType, UndecidedError, UnsupportedError
-from tensorwright.graph.graph import Graph, rename_tensors
+from tensorwright.graph.graph import Graph, free_name, rename_tensors
 from tensorwright.graph.imports import importer
 from tensorwright.graph.imports.aten import in_place
 from tensorwright.graph.imports.aten.record import (
@@ -404,7 +404,7 @@ class _Import(importer.Importing[Value]):
             tensor = self.as_output(value, wish)
             if tensor in inputs or tensor in names:
                 tensor = self.builder.add("identity", tensor)
-            names[tensor] = _free(wish, {*names.values(), *inputs})
+            names[tensor] = free_name(wish, {*names.values(), *inputs}, 1)
             results.append(tensor)
         return rename_tensors(self.builder.finish(results), names)
 
@@ -427,13 +427,6 @@ class _Import(importer.Importing[Value]):
     def refused(self, where: str, reason: str) -> UnsupportedError:
         """The error for a record that cannot be imported."""
         return unsupported(where, "", reason)
-
-
-def _free(wish: str, taken: set[str]) -> str:
-    name, number = wish, 1
-    while name in taken:
-        name, number = f"{wish}_{number}", number + 1
-    return name
 
 
 def _as_value(term: Term) -> Value:

@@ -141,21 +141,7 @@ class ExportedGraph:
         return digest_of_bytes("\0".join(texts).encode())
 
 
-DTYPES: Mapping[str, DType] = {
-    "uint8": DType.U8,
-    "int8": DType.I8,
-    "int16": DType.I16,
-    "int32": DType.I32,
-    "int64": DType.I64,
-    "float16": DType.F16,
-    "float32": DType.F32,
-    "float64": DType.F64,
-    "bool": DType.BOOL,
-    "bfloat16": DType.BF16,
-    "uint16": DType.U16,
-    "uint32": DType.U32,
-    "uint64": DType.U64,
-}
+DTYPES: Mapping[str, DType] = {each.numpy.name: each for each in DType}
 """The element types of PyTorch that tensorwright has."""
 
 

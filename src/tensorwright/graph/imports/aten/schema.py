@@ -6,6 +6,7 @@ refused, because its meaning is unknown.
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,33 +19,20 @@ from tensorwright.graph.imports.aten import record
 from tensorwright.graph.imports.refusals import model_error, unsupported
 
 MAJOR = 8
-_ELEMENT_TYPES = {
-    1: "uint8",
-    2: "int8",
-    3: "int16",
-    4: "int32",
-    5: "int64",
-    6: "float16",
-    7: "float32",
-    8: "float64",
-    9: "complex32",
-    10: "complex64",
-    11: "complex128",
-    12: "bool",
-    13: "bfloat16",
-    28: "uint16",
-    29: "float8_e4m3fn",
-    30: "float8_e5m2",
-    31: "float8_e4m3fnuz",
-    32: "float8_e5m2fnuz",
-    33: "float8_e8m0fnu",
-    34: "uint32",
-    35: "uint64",
-}
+_ELEMENT_TYPES = dict(
+    enumerate(
+        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
+        "bfloat16".split(),
+        1,
+    )
+) | dict(
+    enumerate(
+        "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu uint32 "
+        "uint64".split(),
+        28,
+    )
+)
 _STRIDED = 7
-_SYMBOL = re.compile(r"\s*Symbol\('(\w+)'[^)]*\)")
-_INTEGER = re.compile(r"\s*Integer\((-?\d+)\)")
-_OPERATION = re.compile(r"\s*(Add|Mul)\(")
 _PLAIN = re.compile(r"[\w\s+*()/-]+")
 _MANY = 1 << 40  # a range whose end lies above it has no greatest number
 
@@ -392,29 +380,21 @@ def expression_text(text: str) -> str:
         if not _PLAIN.fullmatch(text):
             fail(f"a size is {text[:60]!r}")
         return text.strip()
-    written, rest = _expression(text)
-    if rest.strip():
+    try:
+        return _written(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         fail(f"a size is {text[:60]!r}")
-    return written
 
 
-def _expression(text: str) -> tuple[str, str]:
-    """The expression at the beginning of a text, and the rest of the text."""
-    if match := _SYMBOL.match(text):
-        return match[1], text[match.end() :]
-    if match := _INTEGER.match(text):
-        return match[1], text[match.end() :]
-    match = _OPERATION.match(text)
-    if match is None:
-        fail(f"a size is {text[:60]!r}")
-    sign = " + " if match[1] == "Add" else "*"
-    parts, rest = [], text[match.end() :]
-    while True:
-        part, rest = _expression(rest)
-        parts.append(f"({part})" if sign == "*" and "+" in part else part)
-        rest = rest.lstrip()
-        if rest[:1] == ")":
-            return sign.join(parts), rest[1:]
-        if rest[:1] != ",":
-            fail(f"a size is {text[:60]!r}")
-        rest = rest[1:]
+def _written(node: ast.expr) -> str:
+    """An expression of SymPy as text.  Raises: ValueError for one that is not a size."""
+    match node:
+        case ast.Call(ast.Name("Symbol"), [ast.Constant(str(name))]) if name.isidentifier():
+            return name
+        case ast.Call(ast.Name("Integer"), [number]):
+            return str(int(ast.unparse(number)))
+        case ast.Call(ast.Name("Add"), [_, *_] as parts, []):
+            return " + ".join(map(_written, parts))
+        case ast.Call(ast.Name("Mul"), [_, *_] as parts, []):
+            return "*".join(f"({each})" if "+" in each else each for each in map(_written, parts))
+    raise ValueError(ast.unparse(node))
