@@ -56,6 +56,10 @@ class CompileOptions:
         "or a number.",
         metavar='"batch=1..64"',
     )
+    precision: str = option(
+        "f32", "Of operands of products; bf16 halves weights.", words=("f32", "bf16", "f16")
+    )
+    keep: Sequence[str] = option((), "A product that stays f32: its result.", metavar="NODE")
 
     @property
     def machine(self) -> Target:

@@ -211,7 +211,7 @@ class _Question:
             str(kept_steps(self.target)),
             str(usable_threads(self.how.threads)),
             repr((_sorted(self.how.input_shapes), _sorted(self.how.bounds), _knob_values())),
-            str(self.store),
+            repr((self.how.precision, [*self.how.keep], str(self.store))),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

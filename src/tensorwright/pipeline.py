@@ -45,6 +45,7 @@ from tensorwright.graph import (
     least_sizes,
     likely_workloads,
     partition,
+    round_operands,
     run_target_passes,
     simplify,
     with_own_sizes,
@@ -151,9 +152,9 @@ def import_graph(model: Model, how: CompileOptions = USUAL) -> Graph:
         with base.timed_stage("import of the model"):
             graph = load_model(model, how.input_shapes, how.bounds)
     base.dump("graph", "imported", graph.__str__)
-    return simplify(
-        compute_float16_as_float32(graph) if base.knobs.HALVES_IN_FLOATS.get() else graph
-    )
+    if base.knobs.HALVES_IN_FLOATS.get():
+        graph = compute_float16_as_float32(graph)
+    return round_operands(simplify(graph), how.machine, how.precision, how.keep)
 
 
 def record_graph(
@@ -265,9 +266,10 @@ def _checked_trace(trace: object) -> Trace:
 
 def refuse_for_programs(how: CompileOptions) -> None:
     """Raise a UsageError for arguments that only models take."""
-    for argument, given in (("input_shapes", how.input_shapes), ("sizes", how.bounds)):
+    asked = how.input_shapes, how.bounds, None if how.precision == "f32" else how.precision
+    for argument, given in zip(("input_shapes", "sizes", "precision"), asked, strict=True):
         if given is not None:
-            reason = "a tensor expression says the shapes of its inputs, and the bounds of sizes"
+            reason = "a tensor expression says the types of its inputs, and the bounds of sizes"
             raise _wrong(argument, reason, "leave it out")
 
 

@@ -17,13 +17,19 @@ from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.output import check_executable
-from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
+from tensorwright.cli.arguments.programs import (
+    compile_any,
+    prepare,
+    read_network,
+    refuse_constants,
+)
 from tensorwright.cli.printing import print_some
 from tensorwright.records import opened
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled, Source
 
 _EXPORTING = "tensorwright.drivers.c_library"
+_ERRORS = "tensorwright.cli.quantize"
 
 
 @click.command()
@@ -42,6 +48,12 @@ _EXPORTING = "tensorwright.drivers.c_library"
     help="The name of the C library, of ASCII letters and digits: its files and functions begin "
     "with tw_NAME.  [default: the model's]",
 )
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Print how far the outputs are from those in f32, for random inputs, and which products "
+    "contribute most.",
+)
 @options.constants_option
 @compile_options
 def command(
@@ -49,6 +61,7 @@ def command(
     output: str,
     emit: str,
     name: str | None,
+    check: bool,
     constants: Path | None,
     how: Compilation,
 ) -> None:
@@ -57,7 +70,10 @@ def command(
     Example: tensorwright compile model.onnx -o model.tw
              tensorwright compile model.onnx --emit c -o library && make -C library
     """
+    if how.precision == "f32":
+        options.refuse_given(("check",), because="all is computed in f32 (--precision bf16)")
     if emit != "executable":
+        options.refuse_given(("check",), because="a C library is not run here")
         _write_library(program, output, how, name, is_shared=emit == "so")
         return
     options.refuse_given(("name",), because="only a C library has a name (--emit c)")
@@ -67,6 +83,10 @@ def command(
     executable = compile_any(program, noted, constants)
     executable.save(output)
     _report(output, chosen, executable)
+    if check:
+        plain = read_network(program, replace(how, precision="f32", keep=()))
+        told = importlib.import_module(_ERRORS)
+        told.print_errors(*told.rounding_errors(plain, how, how.seed))
 
 
 def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) -> None:

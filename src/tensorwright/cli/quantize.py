@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import click
 from onnx import ModelProto
 
-from tensorwright.base import option
+from tensorwright.base import knobs, option
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.arrays import read_arrays
 from tensorwright.cli.arguments.models import check_model, read_graph, read_proto
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table
-from tensorwright.compile_options import Shapes, Sizes
-from tensorwright.drivers.quantize import Error, QuantizeOptions, quantize
+from tensorwright.compile_options import CompileArguments, Shapes, Sizes
+from tensorwright.compiling import compile as compile_model
+from tensorwright.drivers.quantize import (
+    Error,
+    QuantizeOptions,
+    node_errors,
+    output_errors,
+    quantize,
+)
+from tensorwright.graph import Graph, random_inputs, round_operands
 from tensorwright.graph.onnx_export import save_proto, to_onnx
 
 _SHOWN = 10
+Errors: TypeAlias = tuple[Error, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +79,7 @@ def command(
     click.echo(f"{output}: {after}, {before} before")
     if quantized.kept:
         click.echo(f"kept as floats: {', '.join(quantized.kept)}")
-    print_table(("output", "relative error", "largest error"), _cells(quantized.outputs))
-    shown = quantized.nodes[:_SHOWN]
-    print_table(("node", "operator", "its own error"), _cells(shown))
-    if len(quantized.nodes) > len(shown):
-        click.echo(f"and {len(quantized.nodes) - len(shown)} nodes with smaller errors")
+    print_errors(quantized.outputs, quantized.nodes)
 
 
 def _source(model: str, shapes: Shapes | None, sizes: Sizes | None, seed: int) -> ModelProto:
@@ -89,14 +95,30 @@ def _say_try(kept: int, nodes: int, error: float) -> None:
         click.echo(f"{kept} of {nodes} nodes kept: error {error:.3g}", err=True)
 
 
-def _cells(errors: Sequence[Error]) -> list[tuple[str, str, str]]:
-    """The lines of a table of outputs, or of one of nodes."""
-    return [
-        (each.name, each.operator, f"{each.relative:.3g}")
-        if each.largest is None
-        else (each.name, f"{each.relative:.3g}", f"{each.largest:.3g}")
-        for each in errors
-    ]
+def rounding_errors(graph: Graph, how: CompileArguments, seed: int) -> tuple[Errors, Errors]:
+    """The errors that rounded operands make at the outputs, and that products make by themselves.
+
+    graph   imported, without roundings      seed   of the random inputs
+    Raises:  UnsupportedError for a graph that ONNX cannot express.
+    """
+    inputs = random_inputs(graph, seed)
+    how = replace(how, on_kernel=None)
+    rounded = round_operands(graph, how.machine, how.precision, how.keep)
+    given = compile_model(graph, how).run(inputs)
+    wanted = compile_model(graph, replace(how, precision="f32", keep=())).run(inputs)
+    with knobs.override(halves_in_floats=False):  # which would leave the roundings out
+        nodes = node_errors(to_onnx(graph), to_onnx(rounded), [inputs])
+    return output_errors([wanted], [given]), nodes
+
+
+def print_errors(outputs: Sequence[Error], nodes: Sequence[Error]) -> None:
+    """Print the errors of outputs, and the largest of those that nodes make by themselves."""
+    rows = [(each.name, f"{each.relative:.3g}", f"{each.largest:.3g}") for each in outputs]
+    print_table(("output", "relative error", "largest error"), rows)
+    shown = [(each.name, each.operator, f"{each.relative:.3g}") for each in nodes[:_SHOWN]]
+    print_table(("node", "operator", "its own error"), shown)
+    if len(nodes) > len(shown):
+        click.echo(f"and {len(nodes) - len(shown)} nodes with smaller errors")
 
 
 def _bytes_text(size: int) -> str:

@@ -187,7 +187,7 @@ def _near_enough(
     def tried(count: int) -> Quantized:
         kept = tuple(each.name for each in errors[:count])
         quantized = attempt(frozenset(kept)) if count else whole
-        outputs = _output_errors(wanted, _outputs(quantized, samples))
+        outputs = output_errors(wanted, _outputs(quantized, samples))
         result = Quantized(quantized, outputs, errors[count:], kept)
         how.on_try(count, len(errors), result.error)
         return result
@@ -229,7 +229,7 @@ def node_errors(source: ModelProto, quantized: ModelProto, samples: Samples) -> 
             totals[name] += float(sums[name])
     nodes = {output: node for node in source.graph.node for output in node.output}
     errors = [
-        Error(nodes[name].name, nodes[name].op_type, _ratio(totals[apart], totals[size]))
+        Error(nodes[name].name or name, nodes[name].op_type, _ratio(totals[apart], totals[size]))
         for name, (apart, size) in twins.items()
     ]
     return tuple(sorted(errors, key=lambda each: -each.relative))
@@ -296,7 +296,7 @@ def _outputs(model: ModelProto, samples: Samples) -> list[dict[str, base.Array]]
     return [executable.run(dict(sample)) for sample in samples]
 
 
-def _output_errors(
+def output_errors(
     wanted: Sequence[Mapping[str, base.Array]], given: Sequence[Mapping[str, base.Array]]
 ) -> tuple[Error, ...]:
     """The errors of outputs over all samples."""

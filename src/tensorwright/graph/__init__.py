@@ -19,7 +19,8 @@ from tensorwright.graph.partition import (
 )
 from tensorwright.graph.own_sizes import OwnSizes, with_own_sizes
 from tensorwright.graph.passes import (
-    PASSES, FoldedConstants, compute_float16_as_float32, run_target_passes, simplify,
+    PASSES, FoldedConstants, compute_float16_as_float32, round_operands, run_target_passes,
+    simplify,
 )
 from tensorwright.graph.physical import physical_shape, to_physical
 from tensorwright.graph.program import Constants, Program, as_program, check_constants, program

@@ -24,5 +24,5 @@ from tensorwright.ops.operator import (
 from tensorwright.ops.pointwise.quantization import pack_codes, pack_pairs
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import (
-    AT_POSITIONS, POSITIONS_INPUT, automatic_pads, axis_in, position_fault,
+    AT_POSITIONS, MULTIPLIED, POSITIONS_INPUT, automatic_pads, axis_in, position_fault,
 )

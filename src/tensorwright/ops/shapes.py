@@ -209,6 +209,12 @@ _IN_ROWS = ("gather_nd", "scatter_nd")
 _LENGTHS = ("reverse_sequence",)
 AT_POSITIONS = frozenset((*_ALONG_AXIS, *_IN_ROWS, *_LENGTHS))
 """The operators that read or write at positions which an input holds."""
+MULTIPLIED = {
+    **dict.fromkeys(("matmul", "gemm", "conv", "conv_transpose"), 2),
+    "einsum": 8,  # or as many as it has
+    "attention": 3,
+}
+"""How many of the first inputs operators multiply."""
 
 
 def position_fault(name: str, x: TensorType, positions: Array, attributes: Attributes) -> str:

@@ -75,3 +75,20 @@ def test_what_is_refused(invoke: Invoke, model: Path, tmp_path: Path) -> None:
     missing = invoke("quantize", tmp_path / "none.onnx", "-o", small, "--weights", "int4")
     assert "there is no such file" in missing.output
     assert not small.exists()
+
+
+def test_products_in_bf16_are_checked(invoke: Invoke, model: Path, tmp_path: Path) -> None:
+    program = tmp_path / "two.tw"
+    options = ("--precision", "bf16", "--check")
+    result = invoke("compile", model, "-o", program, *options)
+    assert result.exit_code == 0, result.output
+    assert "relative error" in result.stdout
+    assert "narrow    MatMul" in result.stdout
+    assert program.stat().st_size < 0.6 * model.stat().st_size
+    refused = invoke("compile", model, "-o", program, "--check")
+    assert "all is computed in f32 (--precision bf16)" in refused.output
+    refused = invoke("run", program, "--precision", "bf16")
+    assert "already compiled" in refused.output
+    refused = invoke("compile", model, "-o", program, *options, "--keep", "wid")
+    assert "no product has this name" in refused.output
+    assert "did you mean wide?" in refused.output

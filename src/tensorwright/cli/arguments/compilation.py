@@ -52,7 +52,7 @@ def open_program(text: str, how: Compilation, constants: Path | None, *, draws: 
     """
     if kind_of(text) is ProgramKind.EXECUTABLE:
         refuse_given(
-            ("target", "records", "input_shapes", "sizes", "constants"),
+            ("target", "records", "input_shapes", "sizes", "precision", "keep", "constants"),
             because=f"{text} is {ProgramKind.EXECUTABLE}, and already compiled",
         )
         return load(text, how.threads)

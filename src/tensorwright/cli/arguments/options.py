@@ -376,6 +376,6 @@ class Compilation(CompileArguments):
 any_target_option, records_option, shapes_option, sizes_option, seed_option = (
     _option_of(field, _READERS.get(field.name))
     for field in base.options_of(Compilation)
-    if field.name != "threads"
+    if field.name not in ("threads", "precision", "keep")
 )
 """Each option by itself, for commands that do not take all of them."""

@@ -135,7 +135,7 @@ def _error(where: str, reason: str, remedy: str) -> UsageError:
 def read_network(model: str, how: Compilation) -> Graph:
     """Import a MODEL argument and simplify it."""
     source = read_graph(model, how.input_shapes, how.seed, how.bounds, is_open=True)
-    return pipeline.import_graph(source)
+    return pipeline.import_graph(source, how)
 
 
 def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> Partition:
@@ -154,8 +154,8 @@ def read_expression(text: str) -> Workload:
 
     Raises:  UsageError if there is none, and for options that apply only to models.
     """
-    reason = f"{text} is {options.ProgramKind.EXPRESSION}, which has its shapes"
-    options.refuse_given(("input_shapes", "sizes"), because=reason)
+    reason = f"{text} is {options.ProgramKind.EXPRESSION}, which has its shapes and types"
+    options.refuse_given(("input_shapes", "sizes", "precision", "keep"), because=reason)
     return read_program(text)
 
 

@@ -30,6 +30,7 @@ from tensorwright.graph.passes.movement import (
     fold_pads, merge_reshapes, merge_transposes, move_whole_rows, reshape_joined,
     separate_large_pools, slice_for_gather, transpose_apart, turn_weights,
 )
+from tensorwright.graph.passes.precision import round_operands
 from tensorwright.graph.passes.quantized import (
     lower_quantized, multiply_blocks, multiply_quantized, round_in_floats,
 )

@@ -169,7 +169,9 @@ def fold_constants(graph: Graph, folded: FoldedConstants | None = None) -> tuple
         given = {name: array for name, array in arrays.items() if array is not None}
         if len(given) < len(arrays) or _is_open(graph, node):
             return None
-        if node.operator == "dequantize_blocks" and _feeds_one_product(graph, node.outputs[0]):
+        is_wider = node.operator == "cast" and copy.type_of(node.inputs[0]).dtype is DType.BF16
+        is_packed = node.operator == "dequantize_blocks" or is_wider
+        if is_packed and _feeds_one_product(graph, node.outputs[0]):
             return None  # its kernel takes them apart, in registers
         size = sum(graph.types[name].size_bytes for name in node.outputs)
         origin = sum(origins.get(name, array.nbytes) for name, array in given.items())

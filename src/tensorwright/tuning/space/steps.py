@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tensorwright import expr, schedule
-from tensorwright.base import LINE_BYTES, CpuTarget
+from tensorwright.base import LINE_BYTES, CpuTarget, DType
 from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.register_tile import CPU_LIMITS, limits_of
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -47,13 +47,22 @@ _SHIFTS = (expr.Fn.SHL, expr.Fn.SHR)
 
 
 def takes_codes_apart(state: schedule.ScheduleState, name: str) -> bool:
-    """Whether a stage makes numbers of packed constants by shifts: reading these is the faster way,
-    so that the numbers are never stored as a whole.
+    """Whether a stage makes numbers of packed constants, by shifts or because bf16 becomes f32:
+    reading these is the faster way, so that the numbers are never stored as a whole.
     """
     tensor = state.stage(name).tensor
     parts = expr.values_below(tensor.body)
     has_shifts = any(isinstance(part, expr.Apply) and part.fn in _SHIFTS for part in parts)
-    return has_shifts and tensor.reduction is None and schedule.reads_of(tensor) <= state.constants
+    is_packed = has_shifts or widens(tensor)
+    return is_packed and tensor.reduction is None and schedule.reads_of(tensor) <= state.constants
+
+
+def widens(tensor: expr.Compute) -> bool:
+    """Whether a stage makes f32 of bf16, element by element."""
+    body = tensor.body
+    if not isinstance(body, expr.Cast) or not isinstance(body.operand, expr.Load):
+        return False
+    return tensor.dtype is DType.F32 and body.operand.dtype is DType.BF16
 
 
 def inline_elementwise(
@@ -108,7 +117,20 @@ def constant_stages(state: schedule.ScheduleState) -> tuple[str, ...]:
     reading = (
         stage.name for stage in state.stages if schedule.reads_of(stage.tensor) <= state.constants
     )
-    return tuple(name for name in reading if schedule.is_legal(schedule.FoldConstant(name), state))
+    return tuple(
+        name
+        for name in reading
+        if not widens(state.stage(name).tensor)
+        and schedule.is_legal(schedule.FoldConstant(name), state)
+    )
+
+
+def fold_widened(builder: SketchBuilder) -> None:
+    """Widen constants of bf16 when the program is built: what transforms them needs them whole."""
+    for stage in builder.state.stages:
+        is_legal = schedule.is_legal(schedule.FoldConstant(stage.name), builder.state)
+        if widens(stage.tensor) and is_legal:
+            builder.do(schedule.FoldConstant(stage.name))
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole

@@ -35,7 +35,12 @@ from tensorwright.tuning.space.defaults.winograd_sizes import (
 from tensorwright.tuning.space.register_tile import CPU_LIMITS, nest, split_vectors, write_out
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Kind, Sketch, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import inline_elementwise, parallelise, schedule_at_root
+from tensorwright.tuning.space.steps import (
+    fold_widened,
+    inline_elementwise,
+    parallelise,
+    schedule_at_root,
+)
 
 _AHEAD = 64  # vectors of weights on the way from the third cache
 
@@ -260,6 +265,9 @@ def winograd_anchor(
     state: schedule.ScheduleState, target: CpuTarget
 ) -> tuple[schedule.Stage, schedule.Convolution] | None:
     """The convolution of a program to which the heuristic applies; None for other programs."""
+    builder = SketchBuilder(state)
+    fold_widened(builder)
+    state = builder.state
     anchor = only_fold(state)
     if anchor is None or not accesses.points(anchor.tensor):
         return None
@@ -306,6 +314,7 @@ def schedule_winograd(
 
     tile, portion   as in `VARIANTS`
     """
+    fold_widened(builder)
     suitable = winograd_anchor(builder.state, target)
     assert suitable is not None, "the heuristic applies"
     anchor, convolution = suitable

@@ -1,0 +1,83 @@
+"""Products of rounded operands; their sums, and all else, stay f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from tensorwright.base import CpuTarget, DType, Target, unknown_name
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.nested import map_nested
+from tensorwright.graph.passes.composites import recognise_attention
+from tensorwright.graph.passes.identities import remove_dead_code
+from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.ops import MULTIPLIED
+
+_ORDERS, _UNKNOWN = ("reshape", "split", "transpose"), "no product has this name"
+
+
+def round_operands(graph: Graph, target: Target, precision: str, keep: Sequence[str]) -> Graph:
+    """A simplified graph whose products have rounded operands.
+
+    Rewrite:  matmul(x, w)    ->    matmul(f32(bf16(x)), f32(bf16(w)))
+    Constants are kept in bf16, and kernels widen them. Other operands are rounded where they are
+    made, before their elements are put into another order.
+
+    precision   "f32" changes nothing
+    keep        results of products that stay as they are, or patterns of them
+    Raises:  UsageError for a precision that the target lacks, and for the name of no product.
+    """
+    has = ("f32", "bf16") if isinstance(target, CpuTarget) else ("f32",)
+    if precision not in has:
+        reason = f"{target} has products of {' and '.join(has)} alone"
+        raise unknown_name("compile", f"precision {precision}", reason, precision, has)
+    if precision == "f32":
+        return graph
+    names: list[str] = []
+    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
+    result = _rounded_graph(graph, target, patterns, names)
+    for each in patterns:
+        if not any(fnmatchcase(name, each) for name in names):
+            raise unknown_name("compile", f"keep {each}", _UNKNOWN, each, names)
+    return result
+
+
+def _rounded_graph(graph: Graph, target: Target, keep: Sequence[str], names: list[str]) -> Graph:
+    graph = map_nested(graph, lambda nested: _rounded_graph(nested, target, keep, names))
+    rounded: dict[str, str] = {}
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        count = MULTIPLIED.get(node.operator, 0)
+        types = [copy.type_of(name) for name in node.inputs[:count]]
+        if not types or any(each.dtype is not DType.F32 for each in types):
+            return None
+        if node.operator == "conv" and node.integer("groups") > 1 and types[1].shape[1] == 1:
+            return None  # each channel by itself: nothing is gained
+        names.append(node.outputs[0])
+        if any(fnmatchcase(node.outputs[0], each) for each in keep):
+            return None
+        inputs = [_rounded(copy, name, rounded) for name in node.inputs[:count]]
+        inputs += node.inputs[count:]
+        return copy.emit(node.operator, inputs, node.outputs, **node.attribute_map)
+
+    attentive, _ = remove_dead_code(recognise_attention(graph, target))
+    return remove_dead_code(rewrite(attentive, rule)[0])[0]
+
+
+def _rounded(copy: Copy, name: str, rounded: dict[str, str]) -> str:
+    """The numbers of a tensor, rounded; `rounded` has the names of what is rounded already."""
+    if name in rounded:
+        return rounded[name]
+    array, made = copy.constant(name), copy.producer(name)
+    if made is not None and made.operator in _ORDERS and all(map(copy.only_use, made.outputs)):
+        source = _rounded(copy, made.inputs[0], rounded)
+        names = [copy.free(f"{each}.rounded") for each in made.outputs]
+        results = copy.emit(made.operator, (source, *made.inputs[1:]), names, **made.attribute_map)
+        rounded.update(zip(made.outputs, results, strict=True))
+        return rounded[name]
+    if array is not None:
+        short = copy.hold(array.astype(DType.BF16.numpy), f"{name}.bf16")
+    else:
+        short = copy.new("cast", (name,), f"{name}.bf16", to=DType.BF16)
+    rounded[name] = copy.new("cast", (short,), f"{name}.rounded", to=DType.F32)
+    return rounded[name]

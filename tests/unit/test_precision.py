@@ -1,0 +1,181 @@
+"""`precision="bf16"`: operands of products are rounded, sums stay f32, weights are halved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+import tensorwright
+from tensorwright.base import Array, DType, UsageError
+from tensorwright.cli.quantize import rounding_errors
+from tensorwright.compile_options import CompileArguments
+from tensorwright.expr import Placeholder, compute
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.pipeline import import_graph
+
+_LAST_PLACES = 2 * 2.0**-8
+_OF_TERMS = 2.0**-19
+"""Of the sum of the absolute terms: the error of sums of f32."""
+
+
+def rounded(array: Array) -> Array:
+    return array.astype(bfloat16).astype(np.float64)
+
+
+def draw(random: np.random.Generator, *shape: int) -> Array:
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def is_near(graph: Graph, x: Array, reference: Any, w: Array) -> bool:
+    """Whether what is compiled is within two units of the last place of the exact sums."""
+    program = tensorwright.compile(graph, precision="bf16", threads=1)
+    (given,) = program.run({"x": x}).values()
+    exact = reference(rounded(x), rounded(w))
+    terms = reference(np.abs(rounded(x)), np.abs(rounded(w)))
+    return bool(np.all(np.abs(given - exact) <= _LAST_PLACES * np.abs(exact) + _OF_TERMS * terms))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_products_are_those_of_rounded_numbers(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    m, k, n = (int(random.choice(sizes)) for sizes in ((1, 2, 7, 40), (3, 24, 67), (1, 5, 16, 50)))
+    w, is_turned = draw(random, k, n), bool(seed % 2)
+    b = GraphBuilder("product")
+    x = b.input("x", (m, k))
+    held = b.constant(np.ascontiguousarray(w.T) if is_turned else w)
+    y = b.add("gemm", x, held, trans_b=True) if is_turned else b.add("matmul", x, held)
+    assert is_near(b.finish([y]), draw(random, m, k), np.matmul, w)
+
+
+def convolved(x: Array, w: Array, groups: int, stride: int, pad: int) -> Array:
+    out, of, height, width = w.shape
+    padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), (2, 3))
+    parts = windows[:, :, ::stride, ::stride].reshape(
+        x.shape[0], groups, of, *windows[:, :, ::stride, ::stride].shape[2:]
+    )
+    kernels = w.reshape(groups, out // groups, of, height, width)
+    sums = np.einsum("ngchwij,gocij->ngohw", parts, kernels)
+    return sums.reshape(x.shape[0], out, *sums.shape[3:])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_convolutions_are_those_of_rounded_numbers(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    groups = (1, 1, 2, 4)[seed % 4]
+    channels, out = 8 * int(random.integers(1, 4)), 8 * int(random.integers(1, 4))
+    taps, stride = (1, 3, 3)[seed % 3], (1, 1, 2)[int(random.integers(3))]
+    size = int(random.integers(5, 14))
+    w, pad = draw(random, out, channels // groups, taps, taps), taps // 2
+    b = GraphBuilder("convolution")
+    x = b.input("x", (1, channels, size, size))
+    attributes = {"pads": (pad,) * 4, "strides": (stride, stride), "groups": groups}
+    graph = b.finish([b.add("conv", x, b.constant(w), **attributes)])
+
+    def reference(x: Array, w: Array) -> Array:
+        return convolved(x, w, groups, stride, pad)
+
+    assert is_near(graph, draw(random, 1, channels, size, size), reference, w)
+
+
+def network(size: int = 64) -> Graph:
+    """Two products with constants."""
+    random = np.random.default_rng(0)
+    b = GraphBuilder("network")
+    x = b.input("x", (5, size))
+    for number in range(2):
+        w = b.constant(draw(random, size, size) / np.float32(np.sqrt(size)), f"w{number}")
+        x = b.add("relu", b.add("matmul", x, w, output=f"product{number}"))
+    return b.finish([b.add("neg", x, output="y")])
+
+
+def test_f32_is_what_it_is_without_the_option() -> None:
+    x = draw(np.random.default_rng(1), 5, 64)
+    usual = tensorwright.compile(network()).run({"x": x})["y"]
+    assert np.array_equal(
+        tensorwright.compile(network(), precision="f32").run({"x": x})["y"], usual
+    )
+
+
+def test_weights_take_half_the_memory(tmp_path: Any) -> None:
+    sizes = {}
+    for precision in ("f32", "bf16"):
+        path = tmp_path / f"{precision}.tw"
+        tensorwright.compile(network(512), precision=precision).save(path)
+        sizes[precision] = path.stat().st_size
+    assert sizes["bf16"] < 0.55 * sizes["f32"]
+
+
+def test_kept_products_stay_f32() -> None:
+    x = {"x": draw(np.random.default_rng(1), 5, 64)}
+    (usual,) = interpret(network(), x).values()
+    errors = []
+    for keep in ((), ("product0",), "product*"):
+        program = tensorwright.compile(network(), precision="bf16", keep=keep)
+        errors.append(np.abs(program.run(x)["y"] - usual).max())
+    assert errors[0] > errors[1] > 100 * errors[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "remedy"),
+    [
+        ({"precision": "int3"}, "has products of f32 and bf16 alone", "one of f32, bf16"),
+        ({"precision": "f16"}, "has products of f32 and bf16 alone", "bf16"),
+        ({"precision": "bf16", "target": "cuda:sm_90"}, "has products of f32 alone", "f32"),
+        ({"precision": "bf16", "keep": "producd1"}, "no product has this name", "product1"),
+    ],
+)
+def test_bad_options_are_refused_by_name(options: dict[str, Any], reason: str, remedy: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        tensorwright.compile(network(), **options)
+    assert reason in caught.value.reason
+    assert remedy in caught.value.remedy
+
+
+def test_a_tensor_expression_says_its_types() -> None:
+    x = Placeholder("x", (4,), DType.F32)
+    doubled = compute("y", (4,), lambda i: x[i] + x[i])
+    with pytest.raises(UsageError, match="says the types of its inputs"):
+        tensorwright.compile(doubled, precision="bf16")
+
+
+def test_roundings_of_attention_are_made_with_what_they_round() -> None:
+    """Orders of elements lie behind the roundings, and the parts of attention are found."""
+    random = np.random.default_rng(3)
+    b = GraphBuilder("attention")
+    x = b.input("x", (6, 16))
+    w = b.constant(draw(random, 16, 48) / np.float32(4), "w")
+    heads = b.add(
+        "transpose",
+        b.add("reshape", b.add("matmul", x, w), shape=(1, 6, 3, 2, 8)),
+        perm=(2, 0, 3, 1, 4),
+    )
+    parts = b.apply("split", (heads,), axis=0, sizes=(1, 1, 1))
+    q, k, v = (b.add("reshape", each, shape=(1, 2, 6, 8)) for each in parts)
+    scores = b.add("matmul", q, b.add("transpose", k, perm=(0, 1, 3, 2)))
+    graph = b.finish([b.add("matmul", b.add("softmax", scores, axis=-1), v, output="y")])
+    simple = import_graph(graph, CompileArguments(precision="bf16"))
+    operators = [node.operator for node in simple.nodes]
+    assert operators.count("attention") == 1
+    assert operators.count("matmul") == 1
+    assert operators.count("cast") == 5  # of x and of its product, there and back, and of weights
+    given = {"x": draw(random, 6, 16)}
+    wanted = interpret(graph, given)["y"]
+    assert (
+        np.abs(tensorwright.compile(graph, precision="bf16").run(given)["y"] - wanted).max() < 0.02
+    )
+    assert np.allclose(interpret(simple, given)["y"], wanted, atol=0.02)
+
+
+def test_errors_are_told_by_output_and_by_product() -> None:
+    outputs, nodes = rounding_errors(network(), CompileArguments(precision="bf16"), 0)
+    (output,) = outputs
+    assert output.name == "y"
+    assert 1e-4 < output.relative < 1e-2
+    assert {each.name for each in nodes} == {"product0", "product1"}
+    assert all(1e-4 < each.relative < 1e-2 for each in nodes)
+    kept = CompileArguments(precision="bf16", keep=("product0",))
+    assert [each.name for each in rounding_errors(network(), kept, 0)[1]] == ["product1"]
