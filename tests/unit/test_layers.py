@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from tensorwright.base import without_collection
+
 PACKAGE = "tensorwright"
 SOURCE = Path(__file__).parents[2] / "src" / PACKAGE
 ORDER = (
@@ -126,7 +128,8 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ...]]:
 def imports_of(source: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
     """The import statements of a module, and whether each is inside a function."""
     found = []
-    open_: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
+    with without_collection():
+        open_: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
     while open_:
         node, is_inside = open_.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -103,13 +103,13 @@ def test_a_large_request_is_not_in_the_message_with_the_calls(dask_address: str)
         assert farm.run(units) == [Done(unit.payload) for unit in units]
 
 
-@pytest.mark.parametrize("size_bytes", [0, 5 << 20])
-def test_a_unit_for_a_worker_that_is_started_again_is_done_there(
-    dask_address: str, tmp_path: Path, size_bytes: int
+def test_units_for_a_worker_that_is_started_again_are_done_there(
+    dask_address: str, tmp_path: Path
 ) -> None:
+    """A small one, which the worker does as it is killed, and a large one that waits behind it."""
     command = ("worker", dask_address, "--device", "none", "--slots", "1", "--name", "other")
-    payload = Payload({"seconds": 3}, (bytes(size_bytes),))
-    unit = Unit("farm.wait", payload, workers=("other",))
+    small, large = Payload({"seconds": 3}), Payload({"seconds": 0}, (bytes(5 << 20),))
+    units = [Unit("farm.wait", payload, workers=("other",)) for payload in (small, large)]
     with ExitStack() as stack:
         farm = stack.enter_context(connect(dask_address))
         worker = started(command, tmp_path)
@@ -127,7 +127,7 @@ def test_a_unit_for_a_worker_that_is_started_again_is_done_there(
                 stack.callback(again.kill)
             return False
 
-        assert farm.run([unit], kill_once) == [Done(unit.payload)]
+        assert farm.run(units, kill_once) == [Done(unit.payload) for unit in units]
 
 
 def test_a_worker_runs_no_function_of_a_plain_dask_client(dask_address: str) -> None:
