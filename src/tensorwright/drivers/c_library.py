@@ -10,15 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tensorwright.artifacts import plan_sizes
-from tensorwright.artifacts.c_library import (
-    CLibrary,
-    Example,
-    bounded,
-    example_sizes,
-    prefix_of,
-    write_c_library,
-)
+from tensorwright.artifacts import c_library, plan_sizes
 from tensorwright.base import CpuTarget, MachineError, knobs, missing_here
 from tensorwright.graph import Partition, bind_sizes, random_inputs, require_uncounted
 from tensorwright.pipeline import finish, setting_of
@@ -46,16 +38,16 @@ def export_c(
               decides.
     """
     graph, count = require_uncounted(parts.graph, "compile"), usable_threads(threads)
-    named = example_sizes(bounded(plan_sizes(graph.sizes)))
+    named = c_library.example_sizes(c_library.bounded(plan_sizes(graph.sizes)))
     chosen = Chooser(setting_of(target, threads), store, is_cold=True).of_network(parts)
     traces = {each.workload.key: each.schedule for each in chosen}
     run = None if missing_here(target) else finish(parts, target, threads, store).run
     examples = []
     for values in named:
         inputs = random_inputs(bind_sizes(graph, values), seed)
-        examples.append(Example(values, inputs, run(inputs) if run else {}))
-    library = CLibrary(name, parts, traces, target, count, tuple(examples))
-    return write_c_library(library, folder)
+        examples.append(c_library.Example(values, inputs, run(inputs) if run else {}))
+    library = c_library.CLibrary(name, parts, traces, target, count, tuple(examples))
+    return c_library.write_c_library(library, folder)
 
 
 def build_shared(folder: Path, name: str) -> Path:
@@ -63,7 +55,7 @@ def build_shared(folder: Path, name: str) -> Path:
 
     Raises:  MachineError if make or the compiler is missing, or fails.
     """
-    compiler, library = knobs.C_COMPILER.get(), f"lib{prefix_of(name)}.so"
+    compiler, library = knobs.C_COMPILER.get(), f"lib{c_library.prefix_of(name)}.so"
     lacking = [each for each in ("make", compiler) if shutil.which(each.split()[0]) is None]
     if lacking:
         remedy = "install make and a C compiler, or name one: knob c_compiler"

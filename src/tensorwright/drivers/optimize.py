@@ -14,18 +14,11 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tensorwright import pipeline
 from tensorwright.base import InternalError, MachineError, Target, takes_options
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import SearchOptions, search, setting_of
 from tensorwright.graph import Graph, random_inputs
-from tensorwright.pipeline import (
-    Model,
-    cut,
-    finish,
-    import_graph,
-    record_graph,
-    recorded_graph,
-)
 from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import Executable, missing_device
 from tensorwright.runtime.measuring import seconds_in_turns
@@ -64,7 +57,7 @@ class OptimizeOptions(SearchOptions):
 
 
 @takes_options(OptimizeOptions, "farm")
-def optimize(model: Model, given: OptimizeOptions) -> Executable:
+def optimize(model: pipeline.Model, given: OptimizeOptions) -> Executable:
     """Tune a model on this machine, and compile it with the best graph and the best schedules.
 
     model   as of `compile`, but no tensor expression
@@ -72,7 +65,7 @@ def optimize(model: Model, given: OptimizeOptions) -> Executable:
     Raises:  as `compile`, and RecordError for a store that cannot be used. Ctrl-C keeps what was
              measured, prints how to continue, and ends in KeyboardInterrupt.
     """
-    machine, source = given.machine, import_graph(model, given)
+    machine, source = given.machine, pipeline.import_graph(model, given)
     with given.opened() as how, opened(how.records, create=True, spare=True) as store:
         return search_jointly(
             source, machine, how.threads, store, how, rewrite=how.rewrite
@@ -98,21 +91,21 @@ def search_jointly(
     if rewrite and not any(node.graphs for node in source.nodes):
         graph, rewritten = _best_graph(source, target, threads, store, how)
     how = _left_of(how, time.monotonic() - started)
-    parts = cut(graph, target, threads)
+    parts = pipeline.cut(graph, target, threads)
     result = search(parts, setting_of(target, threads, how.farm), store, how)
     if result.is_interrupted:
         on_interrupt(result)
-    executable = finish(parts, target, threads, store)
+    executable = pipeline.finish(parts, target, threads, store)
     if graph is not source and not result.is_interrupted and not missing_device(target):
-        untouched = cut(source, target, threads)
-        rival = finish(untouched, target, threads, store)
+        untouched = pipeline.cut(source, target, threads)
+        rival = pipeline.finish(untouched, target, threads, store)
         inputs = random_inputs(parts.graph)
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
         assert times is not None, "nothing stops the runs"
         if times[0] > _NOISE * times[1]:
-            record_graph(store, source, target, threads, "")
+            pipeline.record_graph(store, source, target, threads, "")
             graph, executable = source, rival
-        untuned = finish(untouched, target, threads, MemoryStore())
+        untuned = pipeline.finish(untouched, target, threads, MemoryStore())
         whole = compare_programs(untouched, untuned, executable, _TURNS_S)
         result = replace(result, networks=(whole,))
     return Optimized(executable, graph, rewritten, result)
@@ -126,7 +119,7 @@ def _best_graph(
     If a fault of tensorwright ends the search, a warning says so, and the original graph is tuned.
     Nothing is kept then, so the next call searches again.
     """
-    kept = recorded_graph(store, source, target, threads)
+    kept = pipeline.recorded_graph(store, source, target, threads)
     if kept is not None:
         return kept, None
     try:
@@ -138,7 +131,7 @@ def _best_graph(
         warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
         return source, None
     text = "" if rewritten.certificate is None else rewritten.certificate.to_json()
-    record_graph(store, source, target, threads, text)
+    pipeline.record_graph(store, source, target, threads, text)
     return (rewritten.graph if rewritten.is_changed else source), rewritten
 
 

@@ -27,14 +27,8 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, version_converter
 
 from tensorwright import base, runtime
 from tensorwright.compiling import compile as compile_model
+from tensorwright.graph import model_import
 from tensorwright.graph.imports.aten import is_archive
-from tensorwright.graph.model_import import (
-    Source,
-    check_operators,
-    declared_types,
-    is_exported_program,
-    load_model,
-)
 from tensorwright.graph.onnx_export import FewBits, save_proto, to_onnx, with_few_bit_weights
 
 Samples = Sequence[Mapping[str, base.Array]]
@@ -134,7 +128,7 @@ class QuantizeOptions:
 
 
 @base.takes_options(QuantizeOptions)
-def quantize(model: Source, how: QuantizeOptions) -> Quantized:
+def quantize(model: model_import.Source, how: QuantizeOptions) -> Quantized:
     """Quantise a model.
 
     model   as of `compile`; a model of PyTorch becomes one of ONNX first
@@ -322,9 +316,9 @@ def _proto_of(model: Any) -> ModelProto:
     """The ONNX model: the given one, or what a model of another kind becomes."""
     if isinstance(model, ModelProto):
         return model
-    if is_exported_program(model) or is_archive(model):
-        return to_onnx(load_model(model))
-    check_operators(model)  # its errors say what is wrong
+    if model_import.is_exported_program(model) or is_archive(model):
+        return to_onnx(model_import.load_model(model))
+    model_import.check_operators(model)  # its errors say what is wrong
     return onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
 
 
@@ -450,7 +444,7 @@ def _samples_of(model: ModelProto, given: Samples) -> list[dict[str, base.Array]
         runtime.UnrankedSpec(name, each, ())
         if isinstance(each, base.DType)
         else runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))
-        for name, each in declared_types(model)[0].items()
+        for name, each in model_import.declared_types(model)[0].items()
     ]
     ports = [runtime.Port.of(spec) for spec in specs]
     samples = []

@@ -42,7 +42,7 @@ from tensorwright.pipeline import Model, open_price
 from tensorwright.processes import never
 from tensorwright.profiling import measure_speed
 from tensorwright.records import opened
-from tensorwright.rewriting import Rule
+from tensorwright.rewriting import Rule, networks
 from tensorwright.rewriting.candidates import (
     Candidates,
     CandidateSearch,
@@ -52,25 +52,6 @@ from tensorwright.rewriting.candidates import (
 )
 from tensorwright.rewriting.egraph import BudgetSpent, Id, StopReason
 from tensorwright.rewriting.library import load_library, read_own_rules
-from tensorwright.rewriting.networks import (
-    NO_STEPS,
-    Certificate,
-    NetworkRules,
-    NetworkSaturation,
-    Prices,
-    ProgramPrices,
-    SaturationLimits,
-    certify,
-    choice_of,
-    chosen_outputs,
-    network_rules,
-    network_seconds,
-    operator_seconds,
-    read_network,
-    replay,
-    without_spare_steps,
-    write_network,
-)
 from tensorwright.runtime import check_device, missing_device, usable_threads
 from tensorwright.runtime.measuring import this_machine
 
@@ -108,7 +89,7 @@ class _Written:
 
     graph: Graph
     after_s: float
-    certificate: Certificate
+    certificate: networks.Certificate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +129,7 @@ class Rewritten:
     before_s: float
     after_s: float
     rules: Mapping[str, int]
-    certificate: Certificate | None
+    certificate: networks.Certificate | None
     trial: Trial | None
     stops: Mapping[SearchKind, StopReason]
     nodes: int
@@ -260,11 +241,11 @@ def rewrite(model: Model, wanted: RewriteOptions) -> Rewritten:
     machine = wanted.machine
     source = _source_of(_imported(model, wanted))
     rules_by_name = {rule.name: rule for rule in (*(each.rule for each in load_library()), *own)}
-    tried = network_rules(rules_by_name.values(), is_exact=wanted.exact)
+    tried = networks.network_rules(rules_by_name.values(), is_exact=wanted.exact)
     _warn_of_idle(own, tried)
     limit_s = usual_seconds(source) if wanted.seconds is None else wanted.seconds
-    nodes = SaturationLimits().nodes if wanted.nodes is None else wanted.nodes
-    limits = SaturationLimits(nodes=nodes, seconds=limit_s)
+    nodes = networks.SaturationLimits().nodes if wanted.nodes is None else wanted.nodes
+    limits = networks.SaturationLimits(nodes=nodes, seconds=limit_s)
     how = CandidateSearch(
         SearchKind(wanted.search), CostKind(wanted.cost), limit_s, saturation=limits
     )
@@ -306,7 +287,7 @@ def _result(
     searched_s: float,
 ) -> Rewritten:
     """The result of the search; its certificate has only the steps that it needs."""
-    certificate = None if best is None else without_spare_steps(best.certificate, source)
+    certificate = None if best is None else networks.without_spare_steps(best.certificate, source)
     return Rewritten(
         source,
         source if best is None else best.graph,
@@ -340,8 +321,8 @@ def _source_of(imported: Graph) -> Graph:
 def _search(
     source: Graph,
     rules_by_name: Mapping[str, Rule],
-    tried: NetworkRules,
-    prices: Prices,
+    tried: networks.NetworkRules,
+    prices: networks.Prices,
     how: CandidateSearch,
     can_run: bool,
     should_stop: Callable[[], bool],
@@ -350,11 +331,11 @@ def _search(
 
     tried   the rules in the form in which a search applies them
     """
-    network = read_network(source, with_proofs=True)
+    network = networks.read_network(source, with_proofs=True)
     candidates = find_candidates(network, tried, prices, how, should_stop)
     before_s = candidates.network_s
     if before_s is None:
-        before_s = network_seconds(prices, source)
+        before_s = networks.network_seconds(prices, source)
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
     gains = _gains(source, candidates, prices, how, before_s)
@@ -376,7 +357,7 @@ def usual_seconds(graph: Graph) -> float:
 @contextmanager
 def _opened_prices(
     how: CandidateSearch, machine: base.Target, wanted: RewriteOptions
-) -> Iterator[Prices]:
+) -> Iterator[networks.Prices]:
     """Yield the object that prices operators and graphs, and close it at the end."""
     if how.cost is CostKind.ONNXRUNTIME:
         with PeerPrices(how.cost.value, usable_threads(wanted.threads)) as measured:
@@ -397,19 +378,19 @@ def _opened_prices(
             reason="there is no time model for it",
             remedy="set the knob default_schedule to model",
         )
-    yield ProgramPrices(this_machine(machine, usable_threads(wanted.threads)), price)
+    yield networks.ProgramPrices(this_machine(machine, usable_threads(wanted.threads)), price)
 
 
 def _gains(
     source: Graph,
     candidates: Candidates,
-    prices: Prices,
+    prices: networks.Prices,
     how: CandidateSearch,
     before_s: float | None,
 ) -> list[float]:
     """The expected speed-up of each candidate over the source; 0 if unknown."""
     if how.cost is CostKind.OPERATORS:
-        operators_s = operator_seconds(source, prices)
+        operators_s = networks.operator_seconds(source, prices)
         return [operators_s / max(1e-30, each.operators_s) for each in candidates.ranked]
     return [
         before_s / each.programs_s if before_s and each.programs_s else 0.0
@@ -430,28 +411,33 @@ def _written(
     for candidate, gain in zip(candidates.ranked, gains, strict=True):
         if gain < least or len(written) == most:
             continue
-        choice = choice_of(candidates.saturation.network, candidate.outputs)
+        choice = networks.choice_of(candidates.saturation.network, candidate.outputs)
         certificate = _certificate(candidates.saturation, choice, rules_by_name)
         if certificate is not None:
-            graph = simplify(write_network(candidates.saturation.network, choice), folded)
+            graph = simplify(networks.write_network(candidates.saturation.network, choice), folded)
             after_s = candidate.programs_s or float("nan")
             written.append(_Written(graph, after_s, certificate))
     return written
 
 
 def _certificate(
-    saturation: NetworkSaturation, choice: Mapping[Id, Id], rules_by_name: Mapping[str, Rule]
-) -> Certificate | None:
+    saturation: networks.NetworkSaturation,
+    choice: Mapping[Id, Id],
+    rules_by_name: Mapping[str, Rule],
+) -> networks.Certificate | None:
     """The certificate that a choice computes the same as the network.
 
     None if it uses an instance of a schema, or a rule at many dimensions, that cannot be proved.
     All other rules were proved before they were shipped, or when they were read.
     """
-    outputs = chosen_outputs(saturation.network, choice)
-    certificate = certify(saturation, outputs, rules_by_name)
-    network, proved = read_network(saturation.network.graph), proved_beside(rules_by_name.values())
+    outputs = networks.chosen_outputs(saturation.network, choice)
+    certificate = networks.certify(saturation, outputs, rules_by_name)
+    network, proved = (
+        networks.read_network(saturation.network.graph),
+        proved_beside(rules_by_name.values()),
+    )
     try:
-        replay(certificate, network, proved)
+        networks.replay(certificate, network, proved)
     except base.UsageError:
         return None
     return certificate
@@ -471,7 +457,7 @@ def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial
     return Trial(before_s, after_s), best if before_s > _MEASURED_GAIN * after_s else None
 
 
-def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
+def _warn_of_idle(own: Sequence[Rule], tried: networks.NetworkRules) -> None:
     """Warn of the user's rules that can never change a network."""
     rewrites = (*tried.plain, *(merge.rewrite for merge in tried.merges))
     used = {rewrite.name for rewrite in rewrites}
@@ -482,7 +468,7 @@ def _warn_of_idle(own: Sequence[Rule], tried: NetworkRules) -> None:
 
 
 def check_certificate(
-    certificate: Certificate,
+    certificate: networks.Certificate,
     model: Model,
     result: Model,
     is_proved: Callable[[Rule], bool],
@@ -495,8 +481,8 @@ def check_certificate(
     """
     source, rewritten = (_source_of(_imported(each)) for each in (model, result))
     replayed = source
-    if certificate != NO_STEPS:
-        replayed = simplify(replay(certificate, read_network(source), is_proved))
+    if certificate != networks.NO_STEPS:
+        replayed = simplify(networks.replay(certificate, networks.read_network(source), is_proved))
     wanted = simplify(load_onnx(to_onnx(replayed)))
     if not are_alike(wanted, rewritten):
         raise base.UsageError(

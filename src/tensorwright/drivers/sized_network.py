@@ -25,17 +25,9 @@ from tensorwright.ops import work
 from tensorwright.pipeline import open_price
 from tensorwright.records import Setting
 from tensorwright.schedule import format_schedule, state_of
-from tensorwright.tuning import Task
+from tensorwright.tuning import Task, session
 from tensorwright.tuning.measuring import PoolBuilder
 from tensorwright.tuning.selection import Chooser, SizeTable
-from tensorwright.tuning.session import (
-    NetworkResult,
-    SizedInstance,
-    choose_in_network,
-    choose_over_sizes,
-    is_replayable,
-    schedules_worth_trying,
-)
 
 NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
 _BUILD_S = 120.0  # a kernel with many variants takes longer to build than a candidate
@@ -182,7 +174,7 @@ def note_points(program: AnyProgram, store: records.RecordStore) -> None:
 
 def choose_together(
     network: SizedNetwork, setting: Setting, store: records.RecordStore, limit_s: float
-) -> tuple[NetworkResult, ...]:
+) -> tuple[session.NetworkResult, ...]:
     """Compare the best schedules of all workloads inside a network, and keep the choice.
 
     limit_s   about how long it may take
@@ -198,7 +190,7 @@ def choose_together(
 
 def _choose_for_one(
     parts: graph.Partition, setting: Setting, store: records.RecordStore, limit_s: float
-) -> NetworkResult:
+) -> session.NetworkResult:
     """The choice for a network whose sizes are numbers.
 
     Another choice replaces the untuned schedules and the earlier choice only if the whole network
@@ -213,23 +205,23 @@ def _choose_for_one(
         key = workload.key
         default = untuned_by.unmeasured(workload).trace
         untuned[key] = format_schedule(default)
-        options[key] = schedules_worth_trying(store, workload, setting, untuned[key])
+        options[key] = session.schedules_worth_trying(store, workload, setting, untuned[key])
         before = format_schedule(last.get(key, default))
-        chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
+        chosen[key] = before if session.is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
-        return NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
+        return session.NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # candidates are not dumped
-        comparison = choose_in_network(parts, options, setting, limit_s, standing=standing)
+        comparison = session.choose_in_network(parts, options, setting, limit_s, standing=standing)
     if comparison is None:
-        return NetworkResult(parts.graph.name, reason="stopped")
+        return session.NetworkResult(parts.graph.name, reason="stopped")
     records.save_choice(store, parts, setting, comparison.choice)
     return comparison.result
 
 
 def _choose_for_sizes(
     network: SizedNetwork, setting: Setting, store: records.RecordStore, limit_s: float
-) -> tuple[NetworkResult, ...]:
+) -> tuple[session.NetworkResult, ...]:
     """The size tables of an open network, corrected by measurement."""
     started = time.monotonic()
     parts, chooser = network.parts, Chooser(setting, store, is_cold=True)
@@ -248,18 +240,22 @@ def _choose_for_sizes(
     if not has_measured:
         return not_compared(network, NOTHING_ELSE)
     sized = [
-        SizedInstance(point, bound)
+        session.SizedInstance(point, bound)
         for point, bound in zip(network.points, network.instances, strict=True)
     ]
     sized += [
-        SizedInstance(point, graph.bind_partition(parts, point.values), is_between=True)
+        session.SizedInstance(point, graph.bind_partition(parts, point.values), is_between=True)
         for point in graph.between(parts.graph.sizes, network.points)
     ]
     limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
     with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # candidates are not dumped
-        chosen = choose_over_sizes(parts, sized, tables, untuned, setting, limit_s, builder=builder)
+        chosen = session.choose_over_sizes(
+            parts, sized, tables, untuned, setting, limit_s, builder=builder
+        )
     if chosen is None:
-        return tuple(NetworkResult(network.name, reason="stopped", at=each.label) for each in sized)
+        return tuple(
+            session.NetworkResult(network.name, reason="stopped", at=each.label) for each in sized
+        )
     schedules = {key: format_schedule(table.schedule) for key, table in chosen.tables.items()}
     results = tuple(replace(each, name=network.name) for each in chosen.results)
     times = [each.whole for each in results if each.whole is not None]
@@ -272,6 +268,6 @@ def _choose_for_sizes(
     return results
 
 
-def not_compared(network: SizedNetwork, reason: str) -> tuple[NetworkResult, ...]:
+def not_compared(network: SizedNetwork, reason: str) -> tuple[session.NetworkResult, ...]:
     """The results of a network that is not compared, one for each point."""
-    return tuple(NetworkResult(network.name, reason=reason, at=each) for each in network.at)
+    return tuple(session.NetworkResult(network.name, reason=reason, at=each) for each in network.at)

@@ -10,14 +10,7 @@ from functools import lru_cache
 
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import Axis
-from tensorwright.tuning.space.accesses import (
-    bytes_along,
-    count_of,
-    folds_in_order,
-    has_reuse,
-    reads_once,
-    slides_along,
-)
+from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.register_tile import CPU_LIMITS
 from tensorwright.tuning.space.roles import PAGE_BYTES, Anchor, AxisRoles, is_aligned, most_rows
 from tensorwright.tuning.space.sketch import divisors
@@ -240,7 +233,7 @@ class TileChoice:
     @property
     def shares_operands(self) -> bool:
         """Whether elements of a tile share operands, so that tiling pays."""
-        return has_reuse(self.anchor.tensor)
+        return accesses.has_reuse(self.anchor.tensor)
 
     @property
     def blocks(self) -> tuple[int, int, int]:
@@ -280,9 +273,9 @@ class TileChoice:
             wide = 1 if self._has_border_lanes() else max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, axis_extent(row), self.target, self.block(row))
-        elif folds_in_order(fold, self.width) and not self.blocks[1]:
+        elif accesses.folds_in_order(fold, self.width) and not self.blocks[1]:
             tile = fold_tile(min(columns, most_columns), axis_extent(self.roles.row), self.target)
-        elif lanes >= _LONG_ROW * self.width and reads_once(fold) and not any(self.blocks):
+        elif lanes >= _LONG_ROW * self.width and accesses.reads_once(fold) and not any(self.blocks):
             rows = axis_extent(self.roles.row)
             apart, width = self._apart_bytes(), self.width
             tile = rows_apart_tile(lanes, rows, most_columns, apart, width, self.target)
@@ -304,7 +297,7 @@ class TileChoice:
 
     def _unrolls_window(self) -> bool:
         """Whether to unroll all terms of sums without common operands: registers keep reads."""
-        terms = count_of(self.anchor.tensor.reduce_axes)
+        terms = accesses.count_of(self.anchor.tensor.reduce_axes)
         return terms <= CPU_LIMITS.whole_fold and not self.shares_operands and self.is_fed
 
     def _has_border_lanes(self) -> bool:
@@ -320,14 +313,18 @@ class TileChoice:
         loads = [operand.load for operand in self.anchor.operands]
         tiles, rest = divmod(lanes.length, 2 * self.width)
         decided = 2 if self.target.vector_bytes >= LINE_BYTES else 1
-        return (rest > 0 or tiles > decided) and slides_along(loads, self.anchor.tensor, lanes.var)
+        return (rest > 0 or tiles > decided) and accesses.slides_along(
+            loads, self.anchor.tensor, lanes.var
+        )
 
     def _apart_bytes(self) -> tuple[int, int]:
         """The distances of rows, and of steps of the reduction (or tiles), in memory."""
         read, row = self.anchor.operands, self.roles.row
         folded = [axis.var for axis in self.anchor.tensor.reduce_axes if axis.extent != 1]
-        rows = [bytes_along(each.load, row.var) for each in read] if row is not None else []
-        steps = [bytes_along(each.load, var) for each in read for var in folded]
+        rows = (
+            [accesses.bytes_along(each.load, row.var) for each in read] if row is not None else []
+        )
+        steps = [accesses.bytes_along(each.load, var) for each in read for var in folded]
         return max(rows, default=0), min(steps, default=PAGE_BYTES)
 
     def _latency_cycles(self) -> float:
@@ -336,7 +333,7 @@ class TileChoice:
 
     def _column_bytes(self) -> int:
         """The bytes of one vector of the constants, over the whole reduction; 0 without any."""
-        terms = count_of(self.anchor.tensor.reduce_axes)
+        terms = accesses.count_of(self.anchor.tensor.reduce_axes)
         constants = [each.load for each in self.anchor.operands if each.is_constant]
         return terms * sum(self.width * load.dtype.size_bytes for load in constants)
 

@@ -15,21 +15,13 @@ from dataclasses import dataclass
 
 from tensorwright import expr, schedule
 from tensorwright.tuning.space.accesses import bytes_of, count_of
-from tensorwright.tuning.space.derived import tiled_fold
+from tensorwright.tuning.space.derived import thread_tiles, tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     TiledStage,
     Verdict,
     fusable_consumer,
     is_untouched,
-)
-from tensorwright.tuning.space.derived.thread_tiles import (
-    MOST_TERMS,
-    default_matrix_folds,
-    default_tile,
-    fold_sizes,
-    longest_tiles,
-    tile_rows,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
@@ -63,14 +55,14 @@ class MatrixTiling:
         tensor = builder.state.stage(product).tensor
         tiled = tiled_fold.TiledFold(builder, product, host.name, base)
         *both, rows, columns = tensor.axes
-        extents, longest = (rows.length, columns.length), longest_tiles(matrices)
-        defaults = default_tile(count_of(both), extents, longest, target)
+        extents, longest = (rows.length, columns.length), thread_tiles.longest_tiles(matrices)
+        defaults = thread_tiles.default_tile(count_of(both), extents, longest, target)
         joined = (matrices.rows, matrices.columns)
         for axis, own, most, default in zip(
             (rows, columns), joined, longest, defaults, strict=True
         ):
             names = tuple(f"{base}_{axis.name}_{n}" for n in ("positions", "threads", "elements"))
-            sizes = tile_rows(axis.length, most)
+            sizes = thread_tiles.tile_rows(axis.length, most)
             row = builder.choose_rows(names, sizes, default, Kind.TILE, base)
             tail = tiled_fold.tail_of(count_of(own), (*sizes, default))
             tiled.split(axis.name, tuple(axes[each.name] for each in own), row, tail)
@@ -141,10 +133,14 @@ def _choose_group(view: Derivation, builder: SketchBuilder) -> expr.Index | None
 def _sum(tiled: tiled_fold.TiledFold, axes: Sequence[expr.Axis]) -> str:
     """Split the reduction into parts; the loop over parts."""
     split: list[tuple[str, ...]] = []
-    for axis, default in zip(axes, default_matrix_folds([x.length for x in axes]), strict=True):
+    for axis, default in zip(
+        axes, thread_tiles.default_matrix_folds([x.length for x in axes]), strict=True
+    ):
         is_exact = axis.length % default == 0
         sizes = [
-            n for n in fold_sizes(axis.length, MOST_TERMS) if (axis.length % n == 0) == is_exact
+            n
+            for n in thread_tiles.fold_sizes(axis.length, thread_tiles.MOST_TERMS)
+            if (axis.length % n == 0) == is_exact
         ]
         rows: list[tuple[int, ...]] = [(n,) for n in sizes]
         row: tuple[int, ...] = (default,)
