@@ -18,13 +18,66 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import isqrt, prod
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright import expr, schedule
+from tensorwright import base, expr, schedule
 from tensorwright.tuning.space.knobs import Knob
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_Named)
+
+
+class Registered(Generic[Named]):
+    """What users have registered, by name: it is asked before what comes with the package.
+
+    kind   what it is, for a person
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._own: dict[str, Named] = {}
+
+    def add(self, each: Named, origin: Callable[[Named], object] | None = None) -> Named:
+        """Register one; it replaces the one of its name that has the same origin.
+
+        Raises:  UsageError if another one of that name is registered.
+        """
+        registered = self._own.get(each.name)
+        if registered is not None and (origin is None or origin(registered) != origin(each)):
+            remedy = "give it another name, or unregister that one"
+            raise self._fault(each.name, "a {} of this name is registered already", remedy)
+        self._own[each.name] = each
+        base.EXTENSIONS.add(f"{self._kind} {each.name}")
+        return each
+
+    def remove(self, name: str) -> None:
+        """Forget one.  Raises: UsageError if there is none of that name."""
+        base.EXTENSIONS.discard(f"{self._kind} {name}")
+        if self._own.pop(name, None) is None:
+            names = f"registered: {', '.join(self._own) or 'none'}"
+            remedy = base.did_you_mean(name, self._own, names)
+            raise self._fault(name, "no {} of this name is registered", remedy)
+
+    def _fault(self, name: str, reason: str, remedy: str) -> base.UsageError:
+        return base.UsageError(
+            stage="tune",
+            where=f"{self._kind} {name}",
+            reason=reason.format(self._kind.split()[-1]),
+            remedy=remedy,
+        )
+
+    @property
+    def all(self) -> tuple[Named, ...]:
+        """Those that are registered."""
+        return tuple(self._own.values())
 
 
 class Kind(StrEnum):

@@ -27,7 +27,7 @@ from tensorwright.expr import (
 from tensorwright.loop import lower
 from tensorwright.tuning.space import derived, heuristic_sketches, space_of
 from tensorwright.tuning.space.derived import derive
-from tensorwright.tuning.space.derived.rules import Skip
+from tensorwright.tuning.space.derived.rules import skip
 from tensorwright.tuning.space.derived.tiled_axes import lane_tiles, row_tiles
 
 X = placeholder("x", (40, 48))
@@ -257,16 +257,11 @@ def test_a_rule_can_have_the_last_word() -> None:
 
 
 def test_illegal_steps_end_a_way_quietly() -> None:
-    class Broken:
-        name = "broken"
+    def fail(view: derived.Derivation) -> tuple[derived.Derivation, ...]:
+        raise ScheduleError(where="here", step="none", reason="it cannot be done")
 
-        def applies(self, view: derived.Derivation) -> derived.Verdict:
-            return derived.Verdict.YES
-
-        def derive(self, view: derived.Derivation) -> tuple[derived.Derivation, ...]:
-            raise ScheduleError(where="here", step="none", reason="it cannot be done")
-
-    (only,) = derive(program(product()), AVX512, (Broken(), Skip()))
+    broken = derived.SketchRule("broken", lambda view: True, fail)
+    (only,) = derive(program(product()), AVX512, (broken, skip))
     assert only.steps == ()
 
 

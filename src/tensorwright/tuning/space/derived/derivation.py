@@ -7,7 +7,7 @@ The questions of the sketch generators about a stage, by name.
 
 Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 
-The protocol of a sketch generator, and the registered generators of users.
+Sketch generators, and those that users have registered.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from tensorwright import expr, schedule
-from tensorwright.base import EXTENSIONS, UsageError
 from tensorwright.tuning.space.accesses import count_of, is_contiguous, loads_from
 from tensorwright.tuning.space.register_tile import CPU_LIMITS
-from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
+from tensorwright.tuning.space.sketch import Choice, Limit, Registered, SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap, takes_codes_apart
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
@@ -245,48 +244,40 @@ class Verdict(Enum):
     YES_AND_SKIP_REST = "yes, and no rule after it"
 
 
-class SketchRule(Protocol):
-    """Decides about one stage. Rules hold no state: they are asked in any order, by any thread."""
-
-    @property
-    def name(self) -> str:
-        """For people, and to unregister it."""
-
-    def applies(self, view: Derivation) -> Verdict:
-        """Whether it decides about `view.stage`."""
-
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """The derivations that may come next; those of an illegal step are dropped silently."""
-
-
 Applies = Callable[[Derivation], "Verdict | bool"]
-Derive = Callable[[Derivation], "tuple[Derivation, ...]"]
+Derive = Callable[[Derivation], tuple[Derivation, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionRule:
-    """A rule made of two functions."""
+class SketchRule:
+    """Decides about one stage. Rules hold no state: they are asked in any order, by any thread.
+
+    name      for people, and to unregister it
+    asked     whether it decides about `view.stage`; True is YES
+    derive    the derivations that may come next; those of an illegal step are dropped silently
+    is_last   whether True is YES_AND_SKIP_REST
+    """
 
     name: str
     asked: Applies
-    derived: Derive
+    derive: Derive
+    is_last: bool = False
 
     def applies(self, view: Derivation) -> Verdict:
-        """As `SketchRule.applies`; True is YES."""
+        """What it answers about `view.stage`."""
         answer = self.asked(view)
         if isinstance(answer, Verdict):
             return answer
-        return Verdict.YES if answer else Verdict.NO
-
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """As `SketchRule.derive`; sketches without a note get the name of the rule."""
-        return tuple(
-            replace(each, notes=(*each.notes, self.name)) if each.notes == view.notes else each
-            for each in self.derived(view)
-        )
+        yes = Verdict.YES_AND_SKIP_REST if self.is_last else Verdict.YES
+        return yes if answer else Verdict.NO
 
 
-_OWN: dict[str, SketchRule] = {}
+def rule(name: str, asked: Applies, *, is_last: bool = False) -> Callable[[Derive], SketchRule]:
+    """Make a function the rule of this name, which decides where `asked` says so."""
+    return lambda derive: SketchRule(name, asked, derive, is_last)
+
+
+_OWN: Registered[SketchRule] = Registered("sketch generator")
 
 
 def register_sketch_rule(rule: SketchRule) -> SketchRule:
@@ -294,46 +285,37 @@ def register_sketch_rule(rule: SketchRule) -> SketchRule:
 
     Raises:  UsageError if one of that name is registered.
     """
-    if rule.name in _OWN:
-        raise UsageError(
-            stage="tune",
-            where=f"sketch generator {rule.name}",
-            reason="a generator of this name is registered already",
-            remedy="give it another name, or unregister that one",
-        )
-    _OWN[rule.name] = rule
-    EXTENSIONS.add(f"sketch generator {rule.name}")
-    return rule
+    return _OWN.add(rule)
 
 
 def unregister_sketch_rule(name: str) -> None:
     """Forget a registered rule.  Raises: UsageError if there is none of that name."""
-    EXTENSIONS.discard(f"sketch generator {name}")
-    if _OWN.pop(name, None) is None:
-        registered = ", ".join(_OWN) or "none"
-        raise UsageError(
-            stage="tune",
-            where=f"sketch generator {name}",
-            reason="no generator of this name is registered",
-            remedy=f"registered: {registered}",
-        )
+    _OWN.remove(name)
 
 
-def sketch_rule(applies: Applies) -> Callable[[Derive], FunctionRule]:
+def sketch_rule(applies: Applies) -> Callable[[Derive], SketchRule]:
     """Register a function as the rule for the stages for which `applies` returns true.
+
+    Sketches without a note get the name of the rule.
 
     Example:  @sketch_rule(applies=lambda view: view.current == "scores")
               def keep_in_cache(view): ...
     """
 
-    def register(derive: Derive) -> FunctionRule:
-        rule = FunctionRule(getattr(derive, "__name__", "rule"), applies, derive)
-        register_sketch_rule(rule)
-        return rule
+    def register(derive: Derive) -> SketchRule:
+        name = getattr(derive, "__name__", "rule")
+
+        def noted(view: Derivation) -> tuple[Derivation, ...]:
+            return tuple(
+                replace(each, notes=(*each.notes, name)) if each.notes == view.notes else each
+                for each in derive(view)
+            )
+
+        return register_sketch_rule(SketchRule(name, applies, noted))
 
     return register
 
 
 def own_rules() -> tuple[SketchRule, ...]:
     """The rules that have been registered, in order."""
-    return tuple(_OWN.values())
+    return _OWN.all

@@ -12,7 +12,7 @@ from tensorwright.expr import Decision
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.derived.device_limits import keep_to_device
 from tensorwright.tuning.space.knobs import Entity, Knob
-from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.sketch import Registered, Sketch, SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
 
 MOST_STRUCTURES = 128  # combinations of structural knobs: each is lowered by itself
@@ -83,7 +83,7 @@ class Template:
         return builder.sketch(name, self.name, (*cfg.knobs, *others))
 
 
-_OWN: dict[str, Template] = {}
+_OWN: Registered[Template] = Registered("template")
 
 
 def register_template(template: Template) -> Template:
@@ -93,17 +93,7 @@ def register_template(template: Template) -> Template:
 
     Raises:  UsageError if another one of that name is registered.
     """
-    registered = _OWN.get(template.name)
-    if registered is not None and _origin(registered) != _origin(template):
-        raise base.UsageError(
-            stage="tune",
-            where=f"template {template.name}",
-            reason="a template of this name is registered already",
-            remedy="give it another name, or unregister that one",
-        )
-    _OWN[template.name] = template
-    base.EXTENSIONS.add(f"template {template.name}")
-    return template
+    return _OWN.add(template, _origin)
 
 
 def _origin(template: Template) -> tuple[str, str]:
@@ -114,19 +104,12 @@ def _origin(template: Template) -> tuple[str, str]:
 
 def unregister_template(name: str) -> None:
     """Forget a registered template.  Raises: UsageError if there is none of that name."""
-    base.EXTENSIONS.discard(f"template {name}")
-    if _OWN.pop(name, None) is None:
-        raise base.UsageError(
-            stage="tune",
-            where=f"template {name}",
-            reason="no template of this name is registered",
-            remedy=base.did_you_mean(name, _OWN, f"registered: {', '.join(_OWN) or 'none'}"),
-        )
+    _OWN.remove(name)
 
 
 def own_templates() -> tuple[Template, ...]:
     """The templates that have been registered, in order."""
-    return tuple(_OWN.values())
+    return _OWN.all
 
 
 def template(applies: Applies) -> Callable[[Schedule], Template]:

@@ -2,51 +2,29 @@
 
 from tensorwright.base import ByKind, TargetKind
 from tensorwright.tuning.space.derived.derivation import SketchRule
-from tensorwright.tuning.space.derived.rules.batched_winograd import BatchedWinograd
+from tensorwright.tuning.space.derived.rules.batched_winograd import use_batched_winograd
 from tensorwright.tuning.space.derived.rules.cross_threads import (
-    CrossThreadReduction, FactorReduction,
+    factor_reduction, reduce_across_threads,
 )
-from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
-from tensorwright.tuning.space.derived.rules.thread_tiling import (
-    SplitReductionOverBlocks, ThreadTiling,
-)
+from tensorwright.tuning.space.derived.rules.matrix_tiling import tile_matrices
+from tensorwright.tuning.space.derived.rules.thread_tiling import split_over_blocks, tile_in_threads
 from tensorwright.tuning.space.derived.rules.tiling import (
-    AddCacheWrite, AlwaysInline, FoldConstants, MultiLevelTiling, MultiLevelTilingWithFusion,
-    SimplifyConstants, Skip,
+    add_cache_write, always_inline, fold_constants, simplify_constants, skip, skip_given, tile,
+    tile_fused,
 )
-from tensorwright.tuning.space.derived.rules.window_tiling import (
-    WindowTiling,
+from tensorwright.tuning.space.derived.rules.window_tiling import tile_windows
+
+SKETCH_RULES = (
+    *(fold_constants, always_inline, simplify_constants, factor_reduction),
+    *(add_cache_write, tile_fused, tile, skip),
 )
 
-SKETCH_RULES: tuple[SketchRule, ...] = (
-    FoldConstants(),
-    AlwaysInline(),
-    SimplifyConstants(),
-    FactorReduction(),
-    AddCacheWrite(),
-    MultiLevelTilingWithFusion(),
-    MultiLevelTiling(),
-    Skip(),
+GPU_RULES = (
+    *(fold_constants, always_inline, split_over_blocks, reduce_across_threads),
+    *(tile_matrices, tile_windows, tile_in_threads, skip_given),
 )
 
-GPU_RULES: tuple[SketchRule, ...] = (
-    FoldConstants(),
-    AlwaysInline(),
-    SplitReductionOverBlocks(),
-    CrossThreadReduction(),
-    MatrixTiling(),
-    WindowTiling(),
-    ThreadTiling(),
-    Skip(leaves_made=False),
-)
-
-WINOGRAD_RULES: tuple[SketchRule, ...] = (
-    FoldConstants(),
-    AlwaysInline(),
-    BatchedWinograd(),
-    MatrixTiling(),
-    Skip(),
-)
+WINOGRAD_RULES = (fold_constants, always_inline, use_batched_winograd, tile_matrices, skip)
 """Those for graphics processors that compute convolutions by another algorithm."""
 
 GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}

@@ -1,8 +1,8 @@
 """Winograd's algorithm on graphics processors: transforms as launches, the products as one batch.
 
 A thread transforms a tile of the data, and another launch transforms the products back.  Between
-them is a product of matrices for each of the n x n positions of a tile, which `MatrixTiling` tiles:
-pixels of one position are its columns.  The kernel is transformed when the program is built.
+them is a product of matrices for each of the n x n positions of a tile (`tile_matrices`): pixels of
+one position are its columns.  The kernel is transformed when the program is built.
 
 Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.
 """
@@ -19,9 +19,9 @@ from tensorwright.tuning.space.defaults.pointwise import deal_out
 from tensorwright.tuning.space.derived import tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
-    Verdict,
     fusable_consumer,
     is_untouched,
+    rule,
 )
 from tensorwright.tuning.space.sketch import SketchBuilder
 
@@ -30,33 +30,31 @@ _TILES = (4, 2)
 _THREADS = 128  # of a block of a transform
 
 
-@dataclass(frozen=True, slots=True)
-class BatchedWinograd:
-    """Compute a convolution of 3 x 3 taps by fewer multiplications, tile by tile."""
+def _is_convolution(view: Derivation) -> bool:
+    """If the kernel is a constant that nothing else reads, and channels are enough."""
+    stage = view.stage
+    if not isinstance(stage.placement, schedule.AtRoot) or not is_untouched(view.state, stage):
+        return False
+    convolution = schedule.find_convolution(stage.tensor)
+    return convolution is not None and _is_suitable(view, stage, convolution)
 
-    name: str = "batched winograd"
 
-    def applies(self, view: Derivation) -> Verdict:
-        """If the kernel is a constant that nothing else reads, and channels are enough."""
-        stage = view.stage
-        if not isinstance(stage.placement, schedule.AtRoot) or not is_untouched(view.state, stage):
-            return Verdict.NO
-        convolution = schedule.find_convolution(stage.tensor)
-        is_suitable = convolution is not None and _is_suitable(view, stage, convolution)
-        return Verdict.YES_AND_SKIP_REST if is_suitable else Verdict.NO
+@rule("batched winograd", _is_convolution, is_last=True)
+def use_batched_winograd(view: Derivation) -> tuple[Derivation, ...]:
+    """Compute a convolution of 3 x 3 taps by fewer multiplications, tile by tile.
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """One state for each size of tiles; the product is decided next."""
-        derived: list[Derivation] = []
-        for tile in _TILES:
-            builder = view.grow()
-            transforms = use_winograd(builder, view.current, tile)
-            transforms.schedule(view.target)
-            note = f"{view.current} by Winograd's algorithm in tiles of {tile}"
-            after = view.then(builder, note)
-            undecided = after.visited - {f"{view.current}_product"}
-            derived.append(replace(after, visited=undecided))
-        return tuple(derived)
+    One state for each size of tiles; the product is decided next.
+    """
+    derived: list[Derivation] = []
+    for tile in _TILES:
+        builder = view.grow()
+        transforms = use_winograd(builder, view.current, tile)
+        transforms.schedule(view.target)
+        note = f"{view.current} by Winograd's algorithm in tiles of {tile}"
+        after = view.then(builder, note)
+        undecided = after.visited - {f"{view.current}_product"}
+        derived.append(replace(after, visited=undecided))
+    return tuple(derived)
 
 
 def _is_suitable(

@@ -12,7 +12,6 @@ Make partial results, so that a fold of many terms into few elements can be para
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from tensorwright import schedule
@@ -31,46 +30,40 @@ class _Factor(Enum):
     INNER = "inner"  # one for each lane
 
 
-@dataclass(frozen=True, slots=True)
-class FactorReduction:
-    """Fold in two steps, with the outer or the inner part of the longest axis made spatial."""
+def _is_factored(view: derivation.Derivation) -> derivation.Verdict | bool:
+    """If a fold has few elements and many terms, or contiguous terms but no such elements."""
+    if view.current.endswith(("_cache", "_rf_rf")):
+        return False
+    if view.current.endswith("_rf"):
+        return derivation.Verdict.YES_AND_SKIP_REST if _lacks_lanes(view) else False
+    enough = limits_of(view.target).iterations
+    return derivation.has_more_reduction_parallelism(view.state, view.current, enough)
 
-    name: str = "factor the reduction"
 
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If a fold has few elements and many terms, or contiguous terms but no such elements."""
-        if view.current.endswith(("_cache", "_rf_rf")):
-            return derivation.Verdict.NO
-        if view.current.endswith("_rf"):
-            return (
-                derivation.Verdict.YES_AND_SKIP_REST
-                if _lacks_lanes(view)
-                else derivation.Verdict.NO
-            )
-        enough = limits_of(view.target).iterations
-        is_apt = derivation.has_more_reduction_parallelism(view.state, view.current, enough)
-        return derivation.Verdict.YES if is_apt else derivation.Verdict.NO
+@derivation.rule("factor the reduction", _is_factored)
+def factor_reduction(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Fold in two steps, with the outer or the inner part of the longest axis made spatial.
 
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """A state for each factor; the stage of partial results comes next."""
-        axes = view.stage.tensor.reduce_axes
-        longest = max(axes, key=lambda each: each.length)
-        contiguous = derivation.contiguous_axis(view.stage.tensor, axes)
-        inner = longest if contiguous is None else contiguous
-        states: list[derivation.Derivation] = []
-        for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
-            axis = inner if factor is _Factor.INNER else longest
-            size = _size(axis, factor, view)
-            if not 1 < size < axis.length:
-                continue
-            builder = view.grow()
-            is_exact = axis.length % size == 0
-            tail = schedule.Tail.EXACT if is_exact else schedule.Tail.GUARD
-            builder.do(schedule.Split(view.current, axis.name, (size,), tail))
-            loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
-            builder.do(schedule.Rfactor(view.current, loop))
-            states.append(view.then(builder, f"{view.current} factored {factor.value}"))
-        return tuple(states)
+    A state for each factor; the stage of partial results comes next.
+    """
+    axes = view.stage.tensor.reduce_axes
+    longest = max(axes, key=lambda each: each.length)
+    contiguous = derivation.contiguous_axis(view.stage.tensor, axes)
+    inner = longest if contiguous is None else contiguous
+    states: list[derivation.Derivation] = []
+    for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
+        axis = inner if factor is _Factor.INNER else longest
+        size = _size(axis, factor, view)
+        if not 1 < size < axis.length:
+            continue
+        builder = view.grow()
+        is_exact = axis.length % size == 0
+        tail = schedule.Tail.EXACT if is_exact else schedule.Tail.GUARD
+        builder.do(schedule.Split(view.current, axis.name, (size,), tail))
+        loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
+        builder.do(schedule.Rfactor(view.current, loop))
+        states.append(view.then(builder, f"{view.current} factored {factor.value}"))
+    return tuple(states)
 
 
 def _lacks_lanes(view: derivation.Derivation) -> bool:
@@ -94,23 +87,17 @@ def _size(axis: Axis, factor: _Factor, view: derivation.Derivation) -> int:
     return min((n for n in whole if n > 1), default=-(-extent // enough))
 
 
-@dataclass(frozen=True, slots=True)
-class CrossThreadReduction:
-    """Compute the rows of a stage in blocks, and fold them across threads."""
+@derivation.rule("reduction across threads", lambda view: _prepared(view) is not None)
+def reduce_across_threads(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Compute the rows of a stage in blocks, and fold them across threads.
 
-    name: str = "reduction across threads"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If folds of rows are long enough, and are not products that share operands."""
-        return derivation.Verdict.YES if _prepared(view) is not None else derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """Keep stages that are expensive and read twice in shared memory, or compute them again."""
-        prepared = _prepared(view)
-        assert prepared is not None, "the rule has asked"
-        has_between = any(not stage.is_fold for stage in prepared[1].stages)
-        ways = (True, False) if has_between else (True,)
-        return tuple(_Rows(view, is_kept=is_kept).derive() for is_kept in ways)
+    Stages that are expensive and read twice stay in shared memory, or are computed again.
+    """
+    prepared = _prepared(view)
+    assert prepared is not None, "the rule has asked"
+    has_between = any(not stage.is_fold for stage in prepared[1].stages)
+    ways = (True, False) if has_between else (True,)
+    return tuple(_Rows(view, is_kept=is_kept).derive() for is_kept in ways)
 
 
 _Prepared = tuple[SketchBuilder, row_program.RowProgram, row_program.RowThreads]

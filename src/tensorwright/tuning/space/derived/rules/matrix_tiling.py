@@ -19,9 +19,9 @@ from tensorwright.tuning.space.derived import thread_tiles, tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     TiledStage,
-    Verdict,
     fusable_consumer,
     is_untouched,
+    rule,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
@@ -30,50 +30,47 @@ _MOST_UNROLLED = 16  # terms of the longest axis of the reduction
 _UNROLLED = 8  # by rule: more would not fit the cache of instructions
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixTiling:
-    """Compute a sum of products in tiles of a product of matrices."""
+def _is_product(view: Derivation) -> bool:
+    """If each operand has its own axis, nothing is scheduled, and no rule made the stage."""
+    stage = view.stage
+    is_free = isinstance(stage.placement, schedule.AtRoot) and is_untouched(view.state, stage)
+    if not is_free or view.current.endswith("_cache"):
+        return False
+    return schedule.find_matrix_product(stage.tensor) is not None
 
-    name: str = "matrix tiling"
 
-    def applies(self, view: Derivation) -> Verdict:
-        """If each operand has its own axis, nothing is scheduled, and no rule made the stage."""
-        stage = view.stage
-        is_free = isinstance(stage.placement, schedule.AtRoot) and is_untouched(view.state, stage)
-        if not is_free or view.current.endswith("_cache"):
-            return Verdict.NO
-        return Verdict.NO if schedule.find_matrix_product(stage.tensor) is None else Verdict.YES
+@rule("matrix tiling", _is_product)
+def tile_matrices(view: Derivation) -> tuple[Derivation, ...]:
+    """Compute a sum of products in tiles of a product of matrices.
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """Rewrite, tile the stage that stores, compute the sums in its threads, fetch for them."""
-        base, target, builder = view.current, view.target, view.grow()
-        matrices = schedule.find_matrix_product(view.stage.tensor)
-        assert matrices is not None, "the rule has asked"
-        stored_by, axes, operands = _rewrite(view, builder)
-        product = f"{base}_product"
-        host = builder.state.stage(stored_by).tensor
-        tensor = builder.state.stage(product).tensor
-        tiled = tiled_fold.TiledFold(builder, product, host.name, base)
-        *both, rows, columns = tensor.axes
-        extents, longest = (rows.length, columns.length), thread_tiles.longest_tiles(matrices)
-        defaults = thread_tiles.default_tile(count_of(both), extents, longest, target)
-        joined = (matrices.rows, matrices.columns)
-        for axis, own, most, default in zip(
-            (rows, columns), joined, longest, defaults, strict=True
-        ):
-            names = tuple(f"{base}_{axis.name}_{n}" for n in ("positions", "threads", "elements"))
-            sizes = thread_tiles.tile_rows(axis.length, most)
-            row = builder.choose_rows(names, sizes, default, Kind.TILE, base)
-            tail = tiled_fold.tail_of(count_of(own), (*sizes, default))
-            tiled.split(axis.name, tuple(axes[each.name] for each in own), row, tail)
-        tiled.store(group=_choose_group(view, builder), lanes=host.axes[-1].name)
-        loop = _sum(tiled, tensor.reduce_axes)
-        for operand in operands:
-            _fetch(tiled, operand, loop)
-        places = ((tiled.host, tiled.thread), (product, loop))
-        are_copies = all(each.is_copy and not each.is_transposed for each in operands)
-        tile = TiledStage(product, tiled.host, places, are_copies)
-        return (view.then(builder, f"{base} as matrices in blocks of threads", tile=tile),)
+    Rewrite, tile the stage that stores, compute the sums in its threads, fetch for them.
+    """
+    base, target, builder = view.current, view.target, view.grow()
+    matrices = schedule.find_matrix_product(view.stage.tensor)
+    assert matrices is not None, "the rule has asked"
+    stored_by, axes, operands = _rewrite(view, builder)
+    product = f"{base}_product"
+    host = builder.state.stage(stored_by).tensor
+    tensor = builder.state.stage(product).tensor
+    tiled = tiled_fold.TiledFold(builder, product, host.name, base)
+    *both, rows, columns = tensor.axes
+    extents, longest = (rows.length, columns.length), thread_tiles.longest_tiles(matrices)
+    defaults = thread_tiles.default_tile(count_of(both), extents, longest, target)
+    joined = (matrices.rows, matrices.columns)
+    for axis, own, most, default in zip((rows, columns), joined, longest, defaults, strict=True):
+        names = tuple(f"{base}_{axis.name}_{n}" for n in ("positions", "threads", "elements"))
+        sizes = thread_tiles.tile_rows(axis.length, most)
+        row = builder.choose_rows(names, sizes, default, Kind.TILE, base)
+        tail = tiled_fold.tail_of(count_of(own), (*sizes, default))
+        tiled.split(axis.name, tuple(axes[each.name] for each in own), row, tail)
+    tiled.store(group=_choose_group(view, builder), lanes=host.axes[-1].name)
+    loop = _sum(tiled, tensor.reduce_axes)
+    for operand in operands:
+        _fetch(tiled, operand, loop)
+    places = ((tiled.host, tiled.thread), (product, loop))
+    are_copies = all(each.is_copy and not each.is_transposed for each in operands)
+    tile = TiledStage(product, tiled.host, places, are_copies)
+    return (view.then(builder, f"{base} as matrices in blocks of threads", tile=tile),)
 
 
 @dataclass(frozen=True, slots=True)

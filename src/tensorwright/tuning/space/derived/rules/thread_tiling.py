@@ -16,7 +16,6 @@ Source:  Osama et al., Stream-K, PPoPP 2023, section 2 (split-k).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
 from tensorwright import expr, schedule
@@ -27,37 +26,35 @@ from tensorwright.tuning.space.register_tile import limits_of
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadTiling:
-    """Tile a fold in the threads of its reader, or of a copy of its result."""
+def _is_tiled(view: derivation.Derivation) -> bool:
+    """If tiling pays and the reader, if one can store the tiles, is still free."""
+    consumer = derivation.fusable_consumer(view.state, view.current)
+    is_free = consumer is None or derivation.is_untouched(view.state, consumer)
+    return is_free and bool(_plan(view))
 
-    name: str = "thread tiling"
 
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If tiling pays and the reader, if one can store the tiles, is still free."""
-        consumer = derivation.fusable_consumer(view.state, view.current)
-        is_free = consumer is None or derivation.is_untouched(view.state, consumer)
-        return derivation.Verdict.YES if is_free and _plan(view) else derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """Tile the reader, compute the fold in its threads, and fetch its operands together."""
-        builder, base, axes = view.grow(), view.current, _plan(view)
-        tiled = TiledFold.of(builder, base)
-        stored = tiled.stored
-        for axis in axes:
-            names = (f"{base}_{axis.own}_threads", f"{base}_{axis.own}_elements")
-            row = builder.choose_rows(names, axis.rows, axis.default, Kind.TILE, base)
-            tail = tail_of(axis.extent, (*axis.rows, axis.default))
-            tiled.split(axis.own, (stored[axis.own],), row, tail)
-        tiled.store()
-        split, lengths = _split_terms(view, builder, tiled.fold)
-        loop = tiled.sum(split)
-        lengths |= {axis.own: prod(axis.default) for axis in axes}
-        for source, load in _operands(view).items() if loop else ():
-            tiled.fetch(source, tiled.fold, loop, _vector(view, load, lengths))
-        places = ((tiled.host, tiled.thread), *([(tiled.fold, loop)] if loop else []))
-        tile = derivation.TiledStage(tiled.fold, tiled.host, places)
-        return (view.then(builder, f"{base} in blocks of threads", tile=tile),)
+@derivation.rule("thread tiling", _is_tiled)
+def tile_in_threads(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Tile a fold in the threads of its reader, or of a copy of its result, and let them fetch its
+    operands together.
+    """
+    builder, base, axes = view.grow(), view.current, _plan(view)
+    tiled = TiledFold.of(builder, base)
+    stored = tiled.stored
+    for axis in axes:
+        names = (f"{base}_{axis.own}_threads", f"{base}_{axis.own}_elements")
+        row = builder.choose_rows(names, axis.rows, axis.default, Kind.TILE, base)
+        tail = tail_of(axis.extent, (*axis.rows, axis.default))
+        tiled.split(axis.own, (stored[axis.own],), row, tail)
+    tiled.store()
+    split, lengths = _split_terms(view, builder, tiled.fold)
+    loop = tiled.sum(split)
+    lengths |= {axis.own: prod(axis.default) for axis in axes}
+    for source, load in _operands(view).items() if loop else ():
+        tiled.fetch(source, tiled.fold, loop, _vector(view, load, lengths))
+    places = ((tiled.host, tiled.thread), *([(tiled.fold, loop)] if loop else []))
+    tile = derivation.TiledStage(tiled.fold, tiled.host, places)
+    return (view.then(builder, f"{base} in blocks of threads", tile=tile),)
 
 
 def _plan(view: derivation.Derivation) -> tuple[thread_tiles.ThreadAxis, ...]:
@@ -119,30 +116,21 @@ _WAVES = 4  # blocks for each multiprocessor that are wanted: they wait in turns
 _FEWER = 2  # times fewer parts are tried, too
 
 
-@dataclass(frozen=True, slots=True)
-class SplitReductionOverBlocks:
+@derivation.rule("reduction split over blocks", lambda view: bool(_parts(view)))
+def split_over_blocks(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
     """Fold parts of a reduction in separate blocks; a sketch for each number of parts."""
-
-    name: str = "reduction split over blocks"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If a multiprocessor has few tiles of a fold, and the fold has terms for more."""
-        return derivation.Verdict.YES if _parts(view) else derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """The partial results come next."""
-        tensor = view.stage.tensor
-        axis = max(tensor.reduce_axes, key=lambda each: each.length)
-        derived: list[derivation.Derivation] = []
-        for parts in _parts(view):
-            builder = view.grow()
-            exact = axis.length % parts == 0
-            tail = schedule.Tail.EXACT if exact else schedule.Tail.GUARD
-            step = schedule.Split(view.current, axis.name, (-(-axis.length // parts),), tail)
-            builder.do(step)
-            builder.do(schedule.Rfactor(view.current, step.children[0], 0))
-            derived.append(view.then(builder, f"{view.current} split over {parts} blocks"))
-        return tuple(derived)
+    tensor = view.stage.tensor
+    axis = max(tensor.reduce_axes, key=lambda each: each.length)
+    derived: list[derivation.Derivation] = []
+    for parts in _parts(view):
+        builder = view.grow()
+        exact = axis.length % parts == 0
+        tail = schedule.Tail.EXACT if exact else schedule.Tail.GUARD
+        step = schedule.Split(view.current, axis.name, (-(-axis.length // parts),), tail)
+        builder.do(step)
+        builder.do(schedule.Rfactor(view.current, step.children[0], 0))
+        derived.append(view.then(builder, f"{view.current} split over {parts} blocks"))
+    return tuple(derived)
 
 
 def _parts(view: derivation.Derivation) -> tuple[int, ...]:

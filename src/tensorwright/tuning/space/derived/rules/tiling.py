@@ -11,7 +11,6 @@ Stages that are not tiled: inlined into their readers, cached, or left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from tensorwright import schedule
@@ -26,47 +25,33 @@ from tensorwright.tuning.space.steps import constant_stages, parallelise
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 
 
-@dataclass(frozen=True, slots=True)
-class MultiLevelTilingWithFusion:
+def _is_fused(view: derivation.Derivation) -> derivation.Verdict:
+    """If operands are used again and the consumer can be fused; a cache always is."""
+    consumer = derivation.fusable_consumer(view.state, view.current)
+    is_free = consumer is not None and not consumer.relations and not consumer.marks
+    if not is_free or not derivation.has_data_reuse(view.state, view.current):
+        return derivation.Verdict.NO
+    if _plan(view, fuse=True) is None:
+        return derivation.Verdict.NO
+    is_cache = any(view.current == f"{name}_cache" for name in view.visited)
+    return derivation.Verdict.YES_AND_SKIP_REST if is_cache else derivation.Verdict.YES
+
+
+@derivation.rule("multi-level tiling with fusion", _is_fused)
+def tile_fused(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
     """Tile a stage with reuse and compute it in the tiles of its consumer, at level 1 or 2."""
-
-    name: str = "multi-level tiling with fusion"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If operands are used again and the consumer can be fused; a cache always is."""
-        consumer = derivation.fusable_consumer(view.state, view.current)
-        is_free = consumer is not None and not consumer.relations and not consumer.marks
-        if not is_free or not derivation.has_data_reuse(view.state, view.current):
-            return derivation.Verdict.NO
-        if _plan(view, fuse=True) is None:
-            return derivation.Verdict.NO
-        is_cache = any(view.current == f"{name}_cache" for name in view.visited)
-        return derivation.Verdict.YES_AND_SKIP_REST if is_cache else derivation.Verdict.YES
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """A state for each level."""
-        return tuple(_Tiling(view, level).derive() for level in FUSION_LEVELS)
+    return tuple(_Tiling(view, level).derive() for level in FUSION_LEVELS)
 
 
-@dataclass(frozen=True, slots=True)
-class MultiLevelTiling:
+def _is_tiled(view: derivation.Derivation) -> bool:
+    """If operands are used again and vectors fit."""
+    return derivation.has_data_reuse(view.state, view.current) and bool(_plan(view, fuse=False))
+
+
+@derivation.rule("multi-level tiling", _is_tiled, is_last=True)
+def tile(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
     """Tile a stage with reuse separately: it folds into its tensor in memory."""
-
-    name: str = "multi-level tiling"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If operands are used again and vectors fit."""
-        if not derivation.has_data_reuse(view.state, view.current):
-            return derivation.Verdict.NO
-        return (
-            derivation.Verdict.YES_AND_SKIP_REST
-            if _plan(view, fuse=False)
-            else derivation.Verdict.NO
-        )
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """One state."""
-        return (_Tiling(view, 0).derive(),)
+    return (_Tiling(view, 0).derive(),)
 
 
 def _plan(view: derivation.Derivation, *, fuse: bool) -> tuple[tiled_axes.TileAxis, ...] | None:
@@ -222,50 +207,14 @@ _MOST_ELEMENTS = 64  # of a constant whose numbers are written out
 _MOST_COPIES = 2048  # of the body
 
 
-@dataclass(frozen=True, slots=True)
-class FoldConstants:
+@derivation.rule(
+    "fold constant", lambda view: view.current in constant_stages(view.state), is_last=True
+)
+def fold_constants(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
     """Leave a stage that depends on a constant alone to the builder of the program."""
-
-    name: str = "fold constant"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If the stage reads one constant, which nothing else reads, and nothing more."""
-        is_one = view.current in constant_stages(view.state)
-        return derivation.Verdict.YES_AND_SKIP_REST if is_one else derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """The stage gone, its tensor a constant."""
-        builder = view.grow()
-        builder.do(schedule.FoldConstant(view.current))
-        return (view.then(builder),)
-
-
-@dataclass(frozen=True, slots=True)
-class SimplifyConstants:
-    """Unroll the loops of a fold that move a small constant: the transforms of Winograd."""
-
-    name: str = "simplify constant tensors"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If a fold reads a small constant, and all of its terms can be unrolled."""
-        return derivation.Verdict.YES_AND_SKIP_REST if moved_axes(view) else derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """Other axes outside, contiguous ones in lanes, the rest unrolled."""
-        tensor = view.stage.tensor
-        moved = moved_axes(view)
-        others = [axis for axis in tensor.axes if axis not in moved]
-        lanes = [axis for axis in others if accesses.is_contiguous(tensor, axis)][-1:]
-        outer = [axis.name for axis in others if axis not in lanes]
-        unrolled = [axis.name for axis in (*moved, *tensor.reduce_axes)]
-        inner = [axis.name for axis in lanes]
-        builder = view.grow()
-        builder.do(schedule.Reorder(view.current, (*outer, *unrolled, *inner)))
-        for loop in unrolled:
-            builder.do(schedule.Unroll(view.current, loop))
-        for loop in inner:
-            builder.do(schedule.Vectorize(view.current, loop))
-        return (view.then(builder, f"{view.current} unrolled"),)
+    builder = view.grow()
+    builder.do(schedule.FoldConstant(view.current))
+    return (view.then(builder),)
 
 
 def moved_axes(view: derivation.Derivation) -> tuple[Axis, ...]:
@@ -289,65 +238,65 @@ def moved_axes(view: derivation.Derivation) -> tuple[Axis, ...]:
     return moved if copies <= _MOST_COPIES and others else ()
 
 
-@dataclass(frozen=True, slots=True)
-class AlwaysInline:
-    """Replace a strict inlinable stage by its definition in its readers."""
+@derivation.rule("simplify constant tensors", lambda view: bool(moved_axes(view)), is_last=True)
+def simplify_constants(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Unroll the loops of a fold that move a small constant: the transforms of Winograd.
 
-    name: str = "always inline"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If the stage is strict inlinable; nothing else is tried with it then."""
-        if derivation.is_strict_inlinable(view.state, view.current):
-            return derivation.Verdict.YES_AND_SKIP_REST
-        return derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """The program without the stage."""
-        builder = view.grow()
-        builder.do(schedule.ComputeInline(view.current))
-        return (view.then(builder),)
-
-
-@dataclass(frozen=True, slots=True)
-class AddCacheWrite:
-    """Compute a stage with reuse into a cache, so that its tiles can be fused with the copy."""
-
-    name: str = "add cache write"
-
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """If operands are used again, vectors fit, no consumer can be fused, and terms are many."""
-        state, name = view.state, view.current
-        if (
-            name.endswith("_rf")
-            or not derivation.has_data_reuse(state, name)
-            or derivation.has_fusable_consumer(state, name)
-        ):
-            return derivation.Verdict.NO
-        has_vectors = tiled_axes.plan_axes(state, name, name, view.target) is not None
-        return derivation.Verdict.YES if has_vectors else derivation.Verdict.NO
-
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """The cache comes next; the copy is its consumer."""
-        builder = view.grow()
-        builder.do(schedule.CacheWrite(view.current))
-        return (view.then(builder),)
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """Go on to the next stage. The placement of this one is decided at the end.
-
-    leaves_made   whether it leaves stages, too, that other generators have made for themselves
+    Other axes lie outside, contiguous ones in lanes.
     """
+    tensor = view.stage.tensor
+    moved = moved_axes(view)
+    others = [axis for axis in tensor.axes if axis not in moved]
+    lanes = [axis for axis in others if accesses.is_contiguous(tensor, axis)][-1:]
+    outer = [axis.name for axis in others if axis not in lanes]
+    unrolled = [axis.name for axis in (*moved, *tensor.reduce_axes)]
+    inner = [axis.name for axis in lanes]
+    builder = view.grow()
+    builder.do(schedule.Reorder(view.current, (*outer, *unrolled, *inner)))
+    for loop in unrolled:
+        builder.do(schedule.Unroll(view.current, loop))
+    for loop in inner:
+        builder.do(schedule.Vectorize(view.current, loop))
+    return (view.then(builder, f"{view.current} unrolled"),)
 
-    name: str = "skip"
-    leaves_made: bool = True
 
-    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
-        """Always, unless a generator before was the last for this stage."""
-        is_made = view.current.endswith(("_cache", "_rf"))
-        return derivation.Verdict.NO if is_made and not self.leaves_made else derivation.Verdict.YES
+@derivation.rule(
+    "always inline",
+    lambda view: derivation.is_strict_inlinable(view.state, view.current),
+    is_last=True,
+)
+def always_inline(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Replace a strict inlinable stage by its definition in its readers."""
+    builder = view.grow()
+    builder.do(schedule.ComputeInline(view.current))
+    return (view.then(builder),)
 
-    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
-        """The same state at the next stage."""
-        return (view.then(view.grow()),)
+
+def _needs_cache(view: derivation.Derivation) -> bool:
+    """If operands are used again, vectors fit, no consumer can be fused, and terms are many."""
+    state, name = view.state, view.current
+    if name.endswith("_rf") or not derivation.has_data_reuse(state, name):
+        return False
+    if derivation.has_fusable_consumer(state, name):
+        return False
+    return tiled_axes.plan_axes(state, name, name, view.target) is not None
+
+
+@derivation.rule("add cache write", _needs_cache)
+def add_cache_write(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Compute a stage with reuse into a cache, so that its tiles can be fused with the copy."""
+    builder = view.grow()
+    builder.do(schedule.CacheWrite(view.current))
+    return (view.then(builder),)
+
+
+@derivation.rule("skip", lambda view: True)
+def skip(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """Go on to the next stage. The placement of this one is decided at the end."""
+    return (view.then(view.grow()),)
+
+
+@derivation.rule("skip", lambda view: not view.current.endswith(("_cache", "_rf")))
+def skip_given(view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
+    """As `skip`, but not past stages that other generators have made for themselves."""
+    return (view.then(view.grow()),)

@@ -9,19 +9,13 @@ channel, and its threads fetch the patch under it together into shared memory fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from tensorwright import schedule
 from tensorwright.expr import Axis, loads_of
 from tensorwright.tuning.space.accesses import count_of, slides_along
-from tensorwright.tuning.space.derived.derivation import (
-    Derivation,
-    TiledStage,
-    Verdict,
-    is_untouched,
-)
+from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage, is_untouched, rule
 from tensorwright.tuning.space.derived.thread_tiles import thread_rows
 from tensorwright.tuning.space.derived.tiled_fold import TiledFold, inline_made
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
@@ -36,21 +30,14 @@ _WASTE = 0.25  # share of the elements of tiles along an axis that may be beyond
 _ENOUGH_THREADS = 1024  # for each multiprocessor: with more, a thread may compute more
 
 
-@dataclass(frozen=True, slots=True)
-class WindowTiling:
-    """Compute the windows of a few neighbours in each thread."""
-
-    name: str = "window tiling"
-
-    def applies(self, view: Derivation) -> Verdict:
-        """If a short fold slides over an operand, and is not a product of matrices."""
-        return Verdict.YES if sliding_axes(view.state, view.stage) else Verdict.NO
-
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """Without and with patches in shared memory, the likelier first."""
-        states = _dealt_out(view), _with_patches(view)
-        terms = count_of(view.stage.tensor.reduce_axes)
-        return states[::-1] if terms >= _LONG_WINDOW else states
+@rule("window tiling", lambda view: bool(sliding_axes(view.state, view.stage)))
+def tile_windows(view: Derivation) -> tuple[Derivation, ...]:
+    """Compute the windows of a few neighbours in each thread, without and with patches in shared
+    memory, the likelier first.
+    """
+    states = _dealt_out(view), _with_patches(view)
+    terms = count_of(view.stage.tensor.reduce_axes)
+    return states[::-1] if terms >= _LONG_WINDOW else states
 
 
 def sliding_axes(state: schedule.ScheduleState, stage: schedule.Stage) -> tuple[Axis, ...]:
