@@ -8,8 +8,8 @@ from tensorwright.farm.connecting import (
     NO_SECURITY, FarmSecurity, connect, dask_part, make_keys, opened_farm,
 )
 from tensorwright.farm.farm import (
-    CALLER, FUNCTIONS, Device, Farm, FarmOutcome, FarmWorker, LocalFarm, Lost, NamedFunction,
-    Payload, Unit, answers, function_named, raise_if_refused, value_of,
+    FUNCTIONS, Device, Farm, FarmOutcome, FarmWorker, LocalFarm, Lost, NamedFunction, Payload, Unit,
+    call_named, function_named, raise_if_refused,
 )
 from tensorwright.farm.serving import (
     Server, WrongKeyError, device_for, farm_version, name_worker, now, own_device, worker_name,

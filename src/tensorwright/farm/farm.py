@@ -14,11 +14,9 @@ The functions that a worker calls: those of this list, and no others.
 Each takes a `Payload` and returns one.  A new function is a line here.  A worker imports the module
 of a function when a unit names it, so this folder imports no other folder.
 
-Farms without other machines: processes of this machine, or the caller alone.
+A farm without other machines: processes of this one.
 
 with LocalFarm(2) as farm: farm.run([Unit("farm.echo", Payload(1))])    [Done(Payload(1))]
-CALLER.run([Unit("farm.echo", Payload(1))])            the same, without a process
-answers(farm, units)            payloads as units end; a unit whose worker ended is done again
 """
 
 from __future__ import annotations
@@ -31,8 +29,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
-from tensorwright.base import InternalError, MachineError, TensorwrightError, UsageError
-from tensorwright.processes import Died, Done, Job, Outcome, Raised, Stopped, WorkerPool, never
+from tensorwright.base import UsageError
+from tensorwright.processes import Job, Outcome, Raised, Stopped, WorkerPool, never
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,19 +197,6 @@ def raise_if_refused(outcome: FarmOutcome) -> None:
         raise outcome.error
 
 
-def value_of(outcome: FarmOutcome) -> Any:
-    """The payload of a unit that was done.
-
-    Raises:  the TensorwrightError that it raised; RuntimeError for every other end.
-    """
-    if isinstance(outcome, Raised) and outcome.error is not None:
-        raise outcome.error
-    value = getattr(outcome, "value", None)
-    if value is None:
-        raise RuntimeError(str(outcome))
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class NamedFunction:
     """A function of this package, or of the laboratory.
@@ -297,7 +282,6 @@ def call_named(name: str, payload: Payload) -> Payload:
 
 
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_TRIES = 3
 
 
 class LocalFarm(Farm):
@@ -326,75 +310,3 @@ class LocalFarm(Farm):
     def close(self) -> None:
         """As `Farm.close`."""
         self._pool.close()
-
-
-class Caller(Farm):
-    """The calling process does the units itself, one after the other, without a limit of time."""
-
-    shares_files = True
-
-    def results(
-        self,
-        units: Iterable[Unit],
-        should_stop: Callable[[], bool] = never,
-        ahead: int = 0,
-    ) -> Iterator[tuple[int, FarmOutcome]]:
-        """As `Farm.results`, but the errors of units are raised."""
-        for index, unit in enumerate(units):
-            if should_stop():
-                return
-            yield index, Done(call_named(unit.function, unit.payload))
-
-    def workers(self) -> tuple[FarmWorker, ...]:
-        """As `Farm.workers`."""
-        return (FarmWorker("caller", platform.node(), 1),)
-
-    def close(self) -> None:
-        """Nothing is to be closed."""
-
-
-CALLER = Caller()
-
-
-def answers(farm: Farm, units: Iterable[Unit]) -> Iterator[tuple[int, Payload]]:
-    """Do units; yields the index and the answer of each as it ends.
-
-    A unit whose worker ended is done again, a few times.
-    Raises:  the TensorwrightError that a unit raised; MachineError if a unit ends each worker
-             that gets it, or takes too long; InternalError for another exception.
-    """
-    under_way: dict[int, Unit] = {}
-
-    def noted() -> Iterator[Unit]:
-        for index, unit in enumerate(units):
-            under_way[index] = unit
-            yield unit
-
-    attempt: Iterable[Unit] = noted()
-    numbers: Sequence[int] = ()
-    for _ in range(_TRIES):
-        for at, outcome in farm.results(attempt):
-            index = numbers[at] if numbers else at
-            if isinstance(outcome, Done):
-                del under_way[index]
-                yield index, outcome.value
-            elif not isinstance(outcome, Died | Lost):
-                raise _failure(under_way[index], outcome)
-        if not under_way:
-            return
-        numbers = sorted(under_way)
-        attempt = [under_way[index] for index in numbers]
-    raise _failure(under_way[numbers[0]], Lost(f"{_TRIES} workers ended while they had it"))
-
-
-def _failure(unit: Unit, outcome: FarmOutcome) -> TensorwrightError:
-    where = f"unit of {unit.function}"
-    if isinstance(outcome, Raised):
-        error = InternalError(stage="farm", where=where, reason=str(outcome))
-        return outcome.error or error
-    return MachineError(
-        stage="farm",
-        where=where,
-        reason=f"{outcome}; perhaps there was not enough memory",
-        remedy="give the same command again with fewer workers; it continues",
-    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.lab.rule_generation.tiny import TINY, enumerated
 
-from tensorwright.farm import CALLER
 from tensorwright_lab.rule_generation import forecast as forecast_module
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import run_of
 from tensorwright_lab.rule_generation.forecast import LevelCost, forecast

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.farm import CALLER
 from tensorwright.rewriting import operators
 from tensorwright.rewriting.operators.operator import (
     ArgumentRole,
@@ -19,6 +18,7 @@ from tensorwright.rewriting.operators.operator import (
 )
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,

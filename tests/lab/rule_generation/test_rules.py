@@ -6,11 +6,12 @@ import pytest
 from tests.lab.rule_generation.tiny import TINY, enumerated, units_in
 
 from tensorwright.base import UsageError
-from tensorwright.farm import CALLER, LocalFarm
+from tensorwright.farm import LocalFarm
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation import generate_rules, presets_of, remove_work
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.candidates import multi_root, uses
 from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,

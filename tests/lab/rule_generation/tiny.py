@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tensorwright.farm import CALLER, Farm
+from tensorwright.farm import Farm
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import (
     Enumeration,

@@ -7,17 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from tensorwright.base import MachineError
-from tensorwright.farm import (
-    CALLER,
-    Farm,
-    FarmOutcome,
-    FarmWorker,
-    LocalFarm,
-    Payload,
-    Unit,
-    answers,
-)
+from tensorwright.farm import Farm, FarmOutcome, FarmWorker, LocalFarm, Payload, Unit
 from tensorwright.processes import Died, Done, Raised, never
+from tensorwright_lab.rule_generation.answers import CALLER, answers
 
 UNITS = [Unit("farm.echo", Payload({"n": n}, (bytes([n]),))) for n in range(7)]
 

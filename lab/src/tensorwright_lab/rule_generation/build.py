@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.farm import CALLER, Farm
+from tensorwright.farm import Farm
 from tensorwright.rewriting.library.own_rules import LibraryRule, library_text, listed_rules
 from tensorwright.rewriting.terms import Rule
 from tensorwright_lab.rule_generation import Stage, generate_rules, presets_of
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.selection import (
     Progress,
     Selection,

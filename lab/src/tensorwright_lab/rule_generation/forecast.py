@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tensorwright.farm import Farm, Payload, Unit, answers
+from tensorwright.farm import Farm, Payload, Unit
+from tensorwright_lab.rule_generation.answers import answers
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,

@@ -32,7 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
-from tensorwright.farm import CALLER, Farm, Payload
+from tensorwright.farm import Farm, Payload
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,

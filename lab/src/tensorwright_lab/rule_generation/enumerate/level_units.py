@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tensorwright.farm import CALLER, Farm, Payload, Unit, answers
+from tensorwright.farm import Farm, Payload, Unit
+from tensorwright_lab.rule_generation.answers import CALLER, answers
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.progress import Meter, Say
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tensorwright.base import InternalError
-from tensorwright.farm import CALLER, Farm, FarmOutcome, Unit
+from tensorwright.farm import Farm, FarmOutcome, Unit
 from tensorwright.processes import Done, Raised
 from tensorwright.rewriting import terms
 from tensorwright.rewriting.derivation import rule_set
@@ -28,6 +28,7 @@ from tensorwright.rewriting.library import unused_name
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.text import rule_text
+from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.operator_facts import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection import examine
 from tensorwright_lab.rule_generation.selection.free_parameters import without_parameters
