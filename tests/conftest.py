@@ -37,6 +37,16 @@ def unassumed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TENSORWRIGHT_ASSUME")
 
 
+@pytest.fixture(scope="module")
+def by_rule() -> Iterator[None]:
+    """Schedules and groups are chosen by rule: the time model takes most of a small compilation,
+    and is no matter of what is tested.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")
+        yield
+
+
 @pytest.fixture
 def young_garbage() -> Iterator[None]:
     """Collections look only at what the test makes: to walk through all else takes seconds."""

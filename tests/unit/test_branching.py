@@ -46,6 +46,8 @@ from tensorwright.pipeline import cut, finish, import_graph, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 X = weights(3, 4, 8)
 BRANCHES = [{"x": X, "c": np.array(c)} for c in (True, False)]
 NESTED = [

@@ -20,6 +20,8 @@ from tensorwright.graph.imports import importer
 from tensorwright.graph.imports.open_dimensions import bounds_text
 from tensorwright.instances import AnySizes
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 Shape = Sequence[int | str]
 
 

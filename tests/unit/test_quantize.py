@@ -18,6 +18,8 @@ from tensorwright.drivers.quantize import quantize
 from tensorwright.graph import GraphBuilder
 from tensorwright.graph.onnx_export import quantized_blocks, to_onnx
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 
 def layers(*, opset: int = 18) -> ModelProto:
     """Two MatMul that share weights, a Gemm of stored rows, a scaled one, and an unnamed Relu."""

@@ -33,6 +33,8 @@ from tensorwright.pipeline import prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 RANDOM = np.random.default_rng(3)
 Call = Mapping[str, Any]
 

@@ -13,6 +13,8 @@ from tensorwright.expr import Compute, compute, max_of, placeholder, reduce_axis
 from tensorwright.records import open_store
 from tensorwright.tuning.measuring import MeasureOptions
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 N = 48
 QUICK = MeasureOptions(repeats=2, min_sample_s=0.0005)
 

@@ -38,7 +38,7 @@ from tensorwright.runtime.native.cuda_driver import open_driver
 from tensorwright.schedule import parse_trace
 from tensorwright_lab.cards import shared_tiles
 
-pytestmark = pytest.mark.layer("shim")
+pytestmark = [pytest.mark.usefixtures("by_rule"), pytest.mark.layer("shim")]
 
 
 @pytest.fixture

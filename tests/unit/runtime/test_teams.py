@@ -34,6 +34,8 @@ from tensorwright.loop import Role
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright_lab.zoo import build
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 ROOT = Path(__file__).parents[3]
 LONG_S, SHORT_S = 1e-3, 1e-8
 

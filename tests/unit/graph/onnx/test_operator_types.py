@@ -29,7 +29,10 @@ from tensorwright.graph.imports.com_microsoft import COM_MICROSOFT
 from tensorwright.graph.imports.converters import AT_IMPORT, CONVERTERS
 from tensorwright.ops import Array
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [
+    pytest.mark.usefixtures("by_rule"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
 
 ALL = (*RECIPES, *OF_ONNXRUNTIME)
 TOLERANCES = {DType.F64: 2e-6, DType.F32: 2e-5, DType.F16: 4e-3, DType.BF16: 3e-2}

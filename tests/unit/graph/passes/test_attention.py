@@ -29,7 +29,10 @@ from tensorwright.graph import (
 )
 from tensorwright.graph.imports import load_onnx
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+pytestmark = [
+    pytest.mark.usefixtures("by_rule"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
 
 Array = NDArray[Any]
 RANDOM = np.random.default_rng(5)
