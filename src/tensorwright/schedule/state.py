@@ -97,7 +97,8 @@ Placement: TypeAlias = AtRoot | At | After
 class PrefetchRequest:
     """In each iteration of `loop`, prefetch what is read of `tensor` `distance` later.
 
-    is_next_part  instead, a share of the part of a packed constant that is read after this one
+    is_next_part  instead, a share of a part of a packed constant: `distance` parts after this one,
+                  or the next one where several tiles read each part
     """
 
     tensor: str

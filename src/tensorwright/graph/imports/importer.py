@@ -75,6 +75,7 @@ from tensorwright.graph.imports.shapes import (
     InputShapes,
     check_is_tensor,
     declared_input_types,
+    extended_sizes,
     input_types,
     open_names,
     output_types,
@@ -299,7 +300,7 @@ def with_needed_bounds(
 
 
 def _own_bounds(model: reading.Source) -> dict[str, str]:
-    """The bounds that a model which we wrote says of its sizes.
+    """The bounds that a model says of its sizes: one that we wrote, or one with a cache.
 
     Raises:  ModelError for another text in their place.
     """
@@ -311,7 +312,7 @@ def _own_bounds(model: reading.Source) -> dict[str, str]:
                 raise model_error(
                     f"property {SIZES_PROPERTY}", f"it says no bounds: {error}"
                 ) from None
-    return {}
+    return dict.fromkeys(extended_sizes(model.model.graph), "0..")
 
 
 def _require_mapping(name: str, given: object, remedy: str) -> None:

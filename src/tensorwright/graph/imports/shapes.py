@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from onnx import ModelProto, ValueInfoProto, shape_inference
+from onnx import GraphProto, ModelProto, ValueInfoProto, shape_inference
 
 from tensorwright import expr
 from tensorwright.base import (
@@ -142,6 +142,24 @@ def _naming(name: str) -> Iterator[None]:
 def open_names(infos: Sequence[ValueInfoProto]) -> tuple[str, ...]:
     """The names of the open dimensions of some inputs, the model's and ours."""
     return tuple(name_dimensions({info.name: _dims(info) or () for info in infos}).named)
+
+
+def extended_sizes(graph: GraphProto) -> tuple[str, ...]:
+    """The lengths of caches: an output is the input with more rows.  They begin with length 0."""
+    dims = {info.name: _dims(info) or [] for info in graph.input}
+    extents = name_dimensions(dims).extents
+    outputs = {info.name for info in graph.output}
+    lengths: dict[str, None] = {}
+    for node in graph.node:
+        if node.op_type != "Concat" or not outputs & {*node.output}:
+            continue
+        axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+        for name in node.input:
+            at = axis if axis >= 0 else axis + len(dims.get(name, ()))
+            extent = extents.get((name, at))
+            if isinstance(extent, expr.NamedSize):
+                lengths[extent.name] = None
+    return tuple(lengths)
 
 
 def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str:

@@ -10,7 +10,7 @@ Statements that ask for data ahead of its use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from itertools import product
 from math import prod
 
@@ -26,7 +26,7 @@ from tensorwright.loop.passes import place_barriers
 def prefetches_in(buffers: StageBuffers, stage: schedule.Stage, loop: str) -> list[ir.Stmt]:
     """The prefetches of a stage at the start of each iteration of one of its loops."""
     return [
-        _next_part(buffers, stage, request.tensor, loop)
+        _next_part(buffers, stage, request)
         if request.is_next_part
         else _ahead(buffers, stage, request.tensor, loop, request.distance)
         for request in stage.prefetches
@@ -55,22 +55,27 @@ def _ahead(
     return ir.block(*dict.fromkeys(statements))
 
 
-def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: str) -> ir.Stmt:
+def _next_part(
+    buffers: StageBuffers, stage: schedule.Stage, request: schedule.PrefetchRequest
+) -> ir.Stmt:
     """A share of the lines of a packed constant that the next position of the host reads.
 
-    The constant is counted in vectors of its last packed axis. The vectors inside the loop are
+    The constant is counted in vectors of its last packed axis, or of all axes that lie along the
+    same loop as that. The vectors inside the loop are
     shared out among the positions of the host that read the same part. If a line of the caches
     holds several vectors, it is prefetched once. Nothing is prefetched if one position alone reads
     a part, or if the number of positions is open: shares of an open size take more time than they
-    save.
+    save. If the request has a distance, each position prefetches the whole part so much later.
     """
+    tensor, loop, distance = request.tensor, request.loop, request.distance
     variables = buffers.analysis.nests[stage.name].variables
     bounds = buffers.analysis.bounds
     axes = buffers.packings[tensor].axes
     own = {variables[x]: x for x in stage.loops if x in variables}
     inside = stage.loops[stage.loops.index(loop) + 1 :]
-    vectors = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
-    parts = [var for var, _ in axes if var not in own]
+    lanes = _along_one_loop(buffers, axes, own)
+    vectors = [var for var, _ in axes if var in own and own[var] in inside and var not in lanes]
+    parts = [var for var, _ in axes if var not in own and var not in lanes]
     host = host_variables(buffers.state, stage)
     if not parts:
         return ir.block()
@@ -81,14 +86,18 @@ def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: 
         extent = bounds[var].high + 1
         tile = tile * extent + var
         tiles = tiles * extent
-    if tiles == 1 or expr.named_sizes_of(tiles):
+    is_far = not isinstance(distance, int) or distance > 0
+    if is_far:
+        tile, tiles = 0, 1
+    elif tiles == 1 or expr.named_sizes_of(tiles):
         return ir.block()
     count: expr.Index = prod((bounds[var].high + 1 for var in vectors), start=1)
-    per_line = _vectors_per_line(buffers[tensor].buffer)
+    per_line = _vectors_per_line(buffers[tensor].buffer, [n for var, n in axes if var in lanes])
     each = (count + tiles * per_line - 1) // (tiles * per_line)
     share = expr.Var(f"{tensor}_next")
     rest = (tile * each + share) * per_line
-    next_values: dict[expr.Var, expr.Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
+    following = parts[-1] + (distance if is_far else 1)
+    next_values: dict[expr.Var, expr.Index] = {**dict.fromkeys(lanes, 0), parts[-1]: following}
     for var in reversed(vectors[1:]):
         extent = bounds[var].high + 1
         next_values[var] = rest % extent
@@ -103,9 +112,20 @@ def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: 
     return ir.For(share, each, schedule.ForKind.UNROLLED, ask)
 
 
-def _vectors_per_line(buffer: ir.Buffer) -> int:
-    """The number of rows of the last axis of a buffer in a line of the caches; at least one."""
-    width = buffer.shape[-1]
+def _along_one_loop(
+    buffers: StageBuffers,
+    axes: Sequence[tuple[expr.Var, expr.Index]],
+    own: Collection[expr.Var],
+) -> set[expr.Var]:
+    """The last packed axis, and others that the same loop of a stage runs through."""
+    loops = {var: expr.free_vars(buffers.analysis.realise(var)) & set(own) for var, _ in axes}
+    last = axes[-1][0]
+    return {last, *(var for var, through in loops.items() if through & loops[last])}
+
+
+def _vectors_per_line(buffer: ir.Buffer, extents: Sequence[expr.Index]) -> int:
+    """The number of vectors of some extents in a line of the caches; at least one."""
+    width = prod(extents, start=1)
     if not isinstance(width, int) or width < 1:
         return 1
     return max(1, LINE_BYTES // (width * buffer.dtype.size_bytes))

@@ -317,18 +317,23 @@ def packable_constants(state: schedule.ScheduleState, name: str) -> dict[str, ex
 
 
 def pack_constants(
-    builder: SketchBuilder, name: str, prefetched: Sequence[str] = (), moving: Collection[str] = ()
+    builder: SketchBuilder,
+    name: str,
+    prefetched: Sequence[str] = (),
+    moving: Collection[str] = (),
+    ahead: expr.Index = 0,
 ) -> None:
     """Store the constants of a stage in the order in which it reads them.
 
     prefetched   the loop, if any, that prefetches the reads of the next tiles
     moving       axes along which the next tile lies: reads that move with them are not prefetched
+    ahead        as in `PrefetchNext`
     """
     for constant, load in packable_constants(builder.state, name).items():
         builder.do(schedule.PackConstant(constant, name))
         read = {var.name for var in expr.free_vars(*load.indices)}
         for loop in prefetched if read.isdisjoint(moving) else ():
-            builder.do(schedule.PrefetchNext(name, constant, loop))
+            builder.do(schedule.PrefetchNext(name, constant, loop, ahead))
 
 
 def pack_across(builder: SketchBuilder, name: str, lanes: expr.Axis) -> None:

@@ -28,6 +28,7 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 _COLUMNS = (1, 2, 3, 4, 6, 8)  # vectors of a tile
 _USUAL_COLUMNS = 4
 _OTHERS = 2  # registers: a mask, and a code that becomes a float
+_AHEAD_BYTES = 2048  # of packed codes: so far before they are read, they are prefetched
 
 
 def packed_weight_sketches(
@@ -94,10 +95,11 @@ def _multiply_short(
         if stage.name not in (stored, product, sums, unpacked):
             steps.schedule_at_root(builder, stage.name, target, stage.name)
     work = accesses.points(builder.state.stage(sums).tensor)
-    loop = _tile(builder, stored, work, target, instruction.columns)
+    loop, columns = _tile(builder, stored, work, target, instruction.columns)
     builder.do(schedule.ComputeAt(product, stored, loop))
     (block,) = (axis.name for axis in builder.state.stage(product).tensor.reduce_axes)
     _fold_in_vectors(builder, product, (block,), (), target)
+    steps.pack_constants(builder, product)
     builder.do(schedule.ComputeAt(sums, product, block))
     tensor = builder.state.stage(sums).tensor
     *rows, last = (axis.name for axis in tensor.axes)
@@ -113,7 +115,8 @@ def _multiply_short(
     pairs = schedule.Fuse(unpacked, (f"{column}_i", half))
     builder.do(pairs)
     nest(builder, unpacked, (word,), (part, f"{column}_o"), pairs.fused)
-    steps.pack_constants(builder, unpacked)
+    word_bytes = instruction.columns * instruction.terms * instruction.weights.size_bytes
+    _pack(builder, unpacked, word, columns * word_bytes)
     builder.do(schedule.Tensorize(sums, f"{last}_i", instruction.intrinsic))
 
 
@@ -150,19 +153,23 @@ def _fold_blocks(
     for stage in builder.state.stages:
         if stage.name not in (stored, sums, step.sums):
             steps.schedule_at_root(builder, stage.name, target, stage.name)
-    loop = _tile(builder, stored, accesses.points(product.tensor), target)
+    loop, columns = _tile(builder, stored, accesses.points(product.tensor), target)
     builder.do(schedule.ComputeAt(sums, stored, loop))
     if outer:
         _fold_in_vectors(builder, sums, outer, (), target)
+        steps.pack_constants(builder, sums)
         builder.do(schedule.ComputeAt(step.sums, sums, *outer))
     builder.do(schedule.Split(step.sums, terms, (word,), schedule.Tail.EXACT))
-    _fold_in_vectors(builder, step.sums, (*outer, f"{terms}_o"), (f"{terms}_i",), target)
+    loops = (*outer, f"{terms}_o")
+    _fold_in_vectors(builder, step.sums, loops, (f"{terms}_i",), target)
+    vector_bytes = 4 * accesses.lanes_for(target, builder.state.stage(step.sums))
+    _pack(builder, step.sums, loops[-1], columns * (vector_bytes * (block // word)))
 
 
 def _tile(
     builder: SketchBuilder, stored: str, work: int, target: base.CpuTarget, whole: int = 1
-) -> str:
-    """Store the result in tiles of some vectors and all rows; the loop over the tiles.
+) -> tuple[str, expr.Index]:
+    """Store the result in tiles of some vectors and all rows; the loop over the tiles, and vectors.
 
     whole   columns that are computed at once: a tile has a multiple of them
     """
@@ -179,7 +186,7 @@ def _tile(
     tail = schedule.Tail.GUARD if whole == 1 else schedule.Tail.EXACT
     builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
     nest(builder, stored, (f"{last}_0",), (*rows, f"{last}_1"), f"{last}_2")
-    return steps.parallelise(builder, stored, [f"{last}_0"], work) or f"{last}_0"
+    return steps.parallelise(builder, stored, [f"{last}_0"], work) or f"{last}_0", columns
 
 
 def _fold_in_vectors(
@@ -195,4 +202,9 @@ def _fold_in_vectors(
     builder.do(schedule.Split(name, last, (width,)))
     inner = (*unrolled, f"{last}_o", *(row for row in rows if row not in loops))
     nest(builder, name, loops, inner, f"{last}_i")
-    steps.pack_constants(builder, name)
+
+
+def _pack(builder: SketchBuilder, name: str, loop: str, part_bytes: expr.Index) -> None:
+    """Store codes in the order in which a stage reads them; a loop prefetches those far ahead."""
+    parts = (_AHEAD_BYTES + part_bytes - 1) // part_bytes
+    steps.pack_constants(builder, name, (loop,), (), parts)
