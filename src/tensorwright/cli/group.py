@@ -57,6 +57,7 @@ COMMANDS = (
     ),
     Entry("compile", "Compile with schedules on record, or by prediction; save."),
     Entry("run", "Run an executable, a model or a tensor expression."),
+    Entry("generate", "Continue a text, or ids, with a language model."),
     Entry("profile", "Say where the time goes, kernel by kernel, and what limits it."),
     Entry("report", "Write one HTML file: what was found, where the time goes, and why."),
     Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),

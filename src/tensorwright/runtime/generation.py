@@ -51,11 +51,19 @@ class Sampling:
     Raises:  UsageError for a number outside of its bounds.
     """
 
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    min_p: float = 0.0
-    repetition_penalty: float = 1.0
+    temperature: float = base.option(
+        0.0, "0 takes the likeliest token; higher numbers are more random.", least=0.0
+    )
+    top_k: int = base.option(0, "Draw from so many of the likeliest tokens; 0: all.", least=0)
+    top_p: float = base.option(
+        1.0, "Draw from the likeliest tokens that have this probability together.", kind=float
+    )
+    min_p: float = base.option(
+        0.0, "Leave out tokens below this part of the highest probability.", kind=float
+    )
+    repetition_penalty: float = base.option(
+        1.0, "Above 1, tokens that were there before are less likely.", kind=float
+    )
     seed: int = 0
 
     def __post_init__(self) -> None:
