@@ -24,7 +24,8 @@ from tensorwright.schedule.primitives import (
 )
 from tensorwright.schedule.sharing import allocation_loop, fetched_in, has_threads, is_shared
 from tensorwright.schedule.state import (
-    After, At, AtRoot, PrefetchRequest, ScheduleState, Skipped, SplitRelation, Stage, Tail, initial_state, reads_of,
+    After, At, AtRoot, PrefetchRequest, ScheduleState, Skipped, SplitRelation, Stage, Tail,
+    initial_state, reads_of,
 )
 from tensorwright.schedule.text import render
 from tensorwright.schedule.trace import (

@@ -20,6 +20,7 @@ from tensorwright.graph.passes.affine import (
 )
 from tensorwright.graph.passes.composites import (
     compute_float16_as_float32, lower_batch_norm, lower_group_norm, recognise_attention,
+    share_heads,
     recognise_mish,
 )
 from tensorwright.graph.passes.identities import (
@@ -49,6 +50,7 @@ PASSES: tuple[Pass, ...] = (
     move_whole_rows,
     reshape_joined,
     recognise_mish,
+    share_heads,
     round_in_floats,
     lower_batch_norm,
     lower_group_norm,

@@ -176,6 +176,42 @@ def _attention(
     return copy.emit("reshape", (y,), node.outputs, shape=(shape[0], *shape[2:]))
 
 
+@rewriting("attention")
+def share_heads(copy: Copy, node: Node) -> Sequence[str] | None:
+    """Rewrite:  attention(q, repeat(k), repeat(v))    ->    attention(q, k, v)
+
+    Exporters write each head of k and v as often as heads of q read it. Requires: the same number
+    of times for both.
+    """
+    heads = [_unrepeated(copy, name) for name in node.inputs[1:3]]
+    sources = [each for each in heads if each is not None]
+    sizes = [sizes_of(copy.type_of(source))[1] for source in sources]
+    if len(sources) != 2 or sizes[0] != sizes[1]:
+        return None
+    wish = node.outputs[0]
+    shared = []
+    for part, source in zip(("keys", "values"), sources, strict=True):
+        batch, count, _, *rows = sizes_of(copy.type_of(source))
+        shape = (batch, count, *rows)
+        shared.append(copy.new("reshape", (source,), f"{wish}.{part}", shape=shape))
+    inputs = (node.inputs[0], *shared, *node.inputs[3:])
+    return copy.emit("attention", inputs, node.outputs, **node.attribute_map)
+
+
+def _unrepeated(copy: Copy, name: str) -> str | None:
+    """The tensor (b, g, 1, s, e) of which one of (b, g * n, s, e) has each head n times."""
+    joined = copy.producer(name)
+    made = copy.producer(joined.inputs[0]) if joined and joined.operator == "reshape" else None
+    if made is None or made.operator != "expand":
+        return None
+    few, many = (sizes_of(copy.type_of(each)) for each in (made.inputs[0], made.outputs[0]))
+    is_repeated = (
+        len(few) == len(many) == 5 and few[2] == 1 and few[:2] + few[3:] == many[:2] + many[3:]
+    )
+    whole = (many[0], product_of(many[1:3]), *many[3:])
+    return made.inputs[0] if is_repeated and sizes_of(copy.type_of(name)) == whole else None
+
+
 @rewriting("batch_norm")
 def lower_batch_norm(copy: Copy, node: Node) -> Sequence[str] | None:
     """Write an inference-time batch normalisation as a scale and a shift, which other passes merge

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
-from tensorwright.base import MOST_PACKED_ROWS, CpuTarget, DType, ShortProduct
+from tensorwright.base import CpuTarget, DType, ShortProduct
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
-from tensorwright.ops import Array, LayoutPreference, pack_pairs, sizes_of
+from tensorwright.ops import Array, LayoutPreference, pack_pairs
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
@@ -166,7 +165,7 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
 
 
 def multiply_blocks(graph: Graph, target: CpuTarget) -> Graph:
-    """Few rows, which may be rounded, are multiplied by packed codes as i16, if the target has an
+    """Rows that may be rounded are multiplied by packed codes as i16, if the target has an
     instruction for that.
 
     Rewrite:  matmul(x, dequantize_blocks(w, s, z))    ->    matmul_blocks(x, w, s, z)
@@ -184,13 +183,11 @@ def multiply_blocks(graph: Graph, target: CpuTarget) -> Graph:
         words, scale = (copy.constant(name) for name in packed.inputs[:2])
         if words is None or scale is None or not attributes["is_rounded"]:
             return None
-        bits, rows = packed.integer("bits"), sizes_of(copy.type_of(node.inputs[0]))[:-1]
+        bits = packed.integer("bits")
         block = words.shape[0] * (32 // bits) // scale.shape[0]
         has_codes = all(copy.type_of(name).dtype is DType.I8 for name in packed.inputs[2:])
         is_exact = block << bits <= _MOST_IN_BLOCK and has_codes
-        numbers = [extent for extent in rows if isinstance(extent, int)]
-        is_few = len(numbers) == len(rows) and 0 < prod(numbers) <= MOST_PACKED_ROWS
-        if not is_few or not is_exact or words.shape[1] % products[0].columns:
+        if not is_exact or words.shape[1] % products[0].columns:
             return None
         halves = copy.hold(pack_pairs(words, bits), f"{node.outputs[0]}.halves")
         inputs = (node.inputs[0], halves, *packed.inputs[1:])

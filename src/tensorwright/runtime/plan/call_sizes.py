@@ -94,11 +94,11 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     sizes = {size.name: size for size in plan.sizes if size.name not in counted}
     values: dict[str, int] = {}
     told_by: dict[str, str] = {}
-    waiting = [
-        (spec, axis, extent, number)
-        for spec, shape in zip(plan.inputs, shapes, strict=True)
-        for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True))
-    ]
+    pairs: dict[tuple[int | base.Formula, int], tuple[TensorSpec, int]] = {}  # many are alike
+    for spec, shape in zip(plan.inputs, shapes, strict=True):
+        for axis, pair in enumerate(zip(spec.shape, shape, strict=True)):
+            pairs.setdefault(pair, (spec, axis))
+    waiting = [(*at, *pair) for pair, at in pairs.items()]
     dimensions, before = waiting, None
     while waiting != before:  # past + sequence gives past once another dimension gives sequence
         before, waiting = waiting, []

@@ -39,11 +39,13 @@ class OpenTrace:
 
     state   after it
     lanes   of open loops
+    rows    tiles of open loops that are no lanes: the reads of a tile are used for all its rows
     """
 
     trace: Trace
     state: ScheduleState
     lanes: tuple[Tile, ...] = ()
+    rows: tuple[Tile, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -70,6 +72,7 @@ class _Opening:
         self.state = state
         self.steps: list[Primitive] = []
         self.lanes: list[Tile] = []
+        self.rows: list[Tile] = []
         self._row_loops: set[tuple[str, str]] = set()
         self._vector_bytes = vector_bytes
         self._vectors = vectors
@@ -79,7 +82,7 @@ class _Opening:
     @property
     def result(self) -> OpenTrace:
         """The trace of the steps so far."""
-        return OpenTrace(tuple(self.steps), self.state, tuple(self.lanes))
+        return OpenTrace(tuple(self.steps), self.state, tuple(self.lanes), tuple(self.rows))
 
     def add(self, given: Primitive) -> None:
         """Do a step, or its replacement."""
@@ -126,6 +129,7 @@ class _Opening:
             step = replace(step, tail=Tail.GUARD)
         if total > 1 and step.loop not in self.state.stage(step.stage).reduce_loops:
             self._row_loops.add((step.stage, step.children[0]))
+            self.rows.append(Tile(step.stage, extent, total))
         return step
 
     def _fuse(self, step: primitives.Fuse) -> primitives.Fuse:

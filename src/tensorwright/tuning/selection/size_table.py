@@ -11,8 +11,8 @@ the neighbours' traces and the untuned one runs.
 A second trace for small sizes, if that of the typical instance leaves threads or lanes idle.
 
 A loop over an open axis may have fewer iterations than there are threads, or fewer than a vector
-has lanes.  An instance with such sizes gets its own schedule, which runs up to the numbers at which
-the time model still prefers it.
+has lanes, or a tile has rows.  An instance with such sizes gets its own schedule, which runs up to
+the numbers at which the time model still prefers it.  One size alone is tried before several.
 """
 
 from __future__ import annotations
@@ -317,18 +317,20 @@ def trace_for_small_sizes(
     choose   the schedule of an instance
     """
     way = _Way(workload)
-    for short, start, share in dict.fromkeys(_short_sizes(opened, threads, way)):
-        small = way.at(short, (start + share) / 2)
-        now = prices.opened(opened.trace, small)
-        if now is None or now < _LEAST_GAIN_S:
-            continue
-        trace = choose(bind_workload(workload, small))
-        if not _gains(prices, opened.trace, trace, small):
-            continue
-        limits = (way.at(short, start + part * (share - start)) for part in _SHARES)
-        last = next((each for each in limits if _gains(prices, opened.trace, trace, each)), small)
-        ranges = (SizeRange(name, way.least[name], last[name]) for name in short)
-        return SizedTrace(tuple(ranges), trace)
+    ways = dict.fromkeys(_short_sizes(opened, threads, way))
+    for short, start, share in sorted(ways, key=lambda each: len(each[0])):
+        for middle in ((start + share) / 2, start):
+            small = way.at(short, middle)
+            now = prices.opened(opened.trace, small)
+            if now is None or now < _LEAST_GAIN_S:
+                continue
+            trace = choose(bind_workload(workload, small))
+            if not _gains(prices, opened.trace, trace, small):
+                continue
+            limits = (way.at(short, start + part * (share - start)) for part in _SHARES)
+            last = next((x for x in limits if _gains(prices, opened.trace, trace, x)), small)
+            ranges = (SizeRange(name, way.least[name], last[name]) for name in short)
+            return SizedTrace(tuple(ranges), trace)
     return None
 
 
@@ -371,9 +373,11 @@ class _Way:
 def _short_sizes(
     opened: OpenTrace, threads: int, way: _Way
 ) -> Iterator[tuple[tuple[str, ...], float, float]]:
-    """Sizes, alone or by loop, and the shares of their way that leave lanes or threads idle."""
+    """Sizes, alone or by loop, and the shares of their way that leave lanes, rows of a tile or
+    threads idle.
+    """
     nests = analyse(opened.state).nests
-    loops = [(tile.extent, tile.tile) for tile in opened.lanes]
+    loops = [(tile.extent, tile.tile) for tile in (*opened.lanes, *opened.rows)]
     loops += [
         (nests[stage.name].extents.get(loop, 1), threads)
         for stage in opened.state.stages

@@ -27,6 +27,8 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 
 _COLUMNS = (1, 2, 3, 4, 6, 8)  # vectors of a tile
 _USUAL_COLUMNS = 4
+_ROWS = (2, 3, 4, 6)  # of a tile, where there are many
+_USUAL_ROWS = 4
 _OTHERS = 2  # registers: a mask, and a code that becomes a float
 _AHEAD_BYTES = 2048  # of packed codes: so far before they are read, they are prefetched
 
@@ -169,24 +171,32 @@ def _fold_blocks(
 def _tile(
     builder: SketchBuilder, stored: str, work: int, target: base.CpuTarget, whole: int = 1
 ) -> tuple[str, expr.Index]:
-    """Store the result in tiles of some vectors and all rows; the loop over the tiles, and vectors.
+    """Store the result in tiles of some vectors and rows: all, if they are few; the loop over the
+    tiles, and their vectors.
 
     whole   columns that are computed at once: a tile has a multiple of them
     """
     axes = builder.state.stage(stored).tensor.axes
     *rows, last = (axis.name for axis in axes)
     width = accesses.lanes_for(target, builder.state.stage(stored))
-    high = accesses.count_of(axes[:-1])
+    high: expr.Index = accesses.count_of(axes[:-1])
     vectors = axes[-1].length // whole
     sizes = tuple(n for n in _COLUMNS if whole == 1 or vectors % n == 0)
     registers = tile_registers(target) - _OTHERS
-    fitting = (n for n in sizes if n <= _USUAL_COLUMNS and n * (high + 1) <= registers)
+    loops: list[str] = []
+    if accesses.count_of(axes[:-1]) > base.MOST_PACKED_ROWS:
+        high = builder.choose(f"{stored}_rows", _ROWS, _USUAL_ROWS)
+        builder.do(schedule.Split(stored, rows[-1], (high,)))
+        loops, rows = [*rows[:-1], f"{rows[-1]}_o"], [f"{rows[-1]}_i"]
+    usual = high if isinstance(high, int) else _USUAL_ROWS
+    fitting = (n for n in sizes if n <= _USUAL_COLUMNS and n * (usual + 1) <= registers)
     columns = builder.choose(f"{stored}_columns", sizes, max(fitting, default=1))
     builder.limit(columns * (high + 1), registers)
     tail = schedule.Tail.GUARD if whole == 1 else schedule.Tail.EXACT
     builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
-    nest(builder, stored, (f"{last}_0",), (*rows, f"{last}_1"), f"{last}_2")
-    return steps.parallelise(builder, stored, [f"{last}_0"], work) or f"{last}_0", columns
+    nest(builder, stored, (f"{last}_0", *loops), (*rows, f"{last}_1"), f"{last}_2")
+    tiles = steps.parallelise(builder, stored, [f"{last}_0"], work) or f"{last}_0"
+    return loops[-1] if loops else tiles, columns
 
 
 def _fold_in_vectors(
