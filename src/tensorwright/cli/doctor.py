@@ -109,9 +109,7 @@ PACKAGES = (
     Package(
         "PyTorch", "torch", "torch", "'tensorwright[torch]'", "models of PyTorch, and two peers"
     ),
-    Package(
-        "tokenizers", "tokenizers", "tokenizers", "'tensorwright[text]'", "text in `generate`"
-    ),
+    Package("tokenizers", "tokenizers", "tokenizers", "'tensorwright[text]'", "text in `generate`"),
     Package("Z3", "z3", "z3-solver", "'tensorwright[prove]'", "proofs of rules"),
     Package(
         "Dask", "distributed", "distributed", "'tensorwright[farm]'", "building on other machines"

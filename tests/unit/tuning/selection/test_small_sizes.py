@@ -38,14 +38,15 @@ class Prices:
 
 
 @pytest.mark.parametrize(
-    ("row_s", "label"),
+    ("row_s", "label", "tried"),
     [
-        (8e-6, "1 <= n <= 17"),  # 17 columns take two vectors of 16 lanes
-        (1.6e-5, "1 <= n <= 4"),  # 5 columns take not much less than 16 lanes
-        (5e-5, None),  # 4 columns would take longer than 16 lanes
+        (8e-6, "1 <= n <= 17", [4]),  # 17 columns take two vectors of 16 lanes
+        (1.6e-5, "1 <= n <= 4", [4]),  # 5 columns take not much less than 16 lanes
+        (5e-5, "n = 1", [4, 1]),  # 4 columns would take longer than 16 lanes
+        (9e-5, None, [4, 1]),
     ],
 )
-def test_a_trace_runs_as_far_as_it_gains(row_s: float, label: str | None) -> None:
+def test_a_trace_runs_as_far_as_it_gains(row_s: float, label: str | None, tried: list[int]) -> None:
     workload, asked = doubled(), []
 
     def choose(instance: Workload) -> Trace:
@@ -55,7 +56,7 @@ def test_a_trace_runs_as_far_as_it_gains(row_s: float, label: str | None) -> Non
     opened = open_trace(state_of(workload), BY_LANES, AVX512.vector_bytes)
     small = trace_for_small_sizes(workload, opened, 1, choose, Prices(row_s))
     assert (small and small.label) == label
-    assert asked == [bind_workload(workload, {"n": 4}).key]
+    assert asked == [bind_workload(workload, {"n": number}).key for number in tried]
 
 
 def test_no_schedule_is_asked_for_where_all_lanes_are_used() -> None:
