@@ -39,7 +39,7 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors tensors machines knobs files",
     "artifacts": "kernel cached_build assemble c_library",
-    "cli": "printing arguments reporting doctor explain farm operators rules",
+    "cli": "printing arguments report doctor explain farm operators rules",
     "codegen": "analysis backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text parallel operations",
     "expr": "symbolic index value tensor evaluation building",

@@ -15,7 +15,7 @@ from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.output import check_executable, check_writable
 from tensorwright.cli.arguments.searching import Searching, search_options
 from tensorwright.cli.printing import ending
-from tensorwright.cli.reporting import expression_subject, model_subject, write_after_search
+from tensorwright.cli.report import expression_subject, model_subject, write_after_search
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.sized_network import sized_program
 from tensorwright.drivers.tune import search_networks, setting_of

@@ -28,7 +28,7 @@ from tensorwright.cli.arguments.programs import (
 )
 from tensorwright.cli.arguments.searching import Searching, search_options
 from tensorwright.cli.printing import ending
-from tensorwright.cli.reporting import expression_subject, model_subject, write_after_search
+from tensorwright.cli.report import expression_subject, model_subject, write_after_search
 from tensorwright.drivers.sized_network import AnyProgram, sized_program, tasks_of
 from tensorwright.drivers.tune import as_in_network, search_networks, setting_of
 from tensorwright.graph import SizesAt

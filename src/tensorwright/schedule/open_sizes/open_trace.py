@@ -39,7 +39,7 @@ class OpenTrace:
 
     state   after it
     lanes   of open loops
-    rows    tiles of open loops that are no lanes: the reads of a tile are used for all its rows
+    rows    of open loops, too: a tile uses what it reads for all its rows
     """
 
     trace: Trace
