@@ -20,6 +20,10 @@ def differ(found: object, answer: object, dtype: type, has_floats: bool = True) 
     [
         ([1.0, 2.0], [1.00001, 2.0], np.float32, True),
         ([1.0, 2.0], [1.001, 2.0], np.float32, False),
+        ([1.5, 1.25 + 2**-7], [1.5, 1.25], np.float32, True),  # the next number of bf16
+        ([1.5, 1.25 + 2**-5], [1.5, 1.25], np.float32, False),
+        ([1.25 + 2**-7, 1.1], [1.25, 1.1], np.float32, False),
+        ([5.0, 6.01], [5.0, 6.0], np.float32, False),
         ([1e-6, 1.0], [-1e-6, 1.0], np.float32, True),  # rounding, for a tensor of such numbers
         ([1e-6, 1e-6], [-1e-6, 1e-6], np.float32, False),
         ([np.nan, 1.0], [np.nan, 1.0], np.float32, True),
