@@ -286,6 +286,14 @@ class Accesses(Indices):
         elif dtype is DType.F16:
             self.require_half()
             raw = function.pure(f"fpext {stored} {raw} to {register_type(dtype, lanes)}", raw)
+        elif dtype is DType.BF16 and lanes == _BYTES // 2 and "avx2" in self.target.instructions:
+            raw = function.pure(f"bitcast {stored} {raw} to <{_BYTES} x i8>", raw)
+            twice = tuple(range(_BYTES)) * 2  # a load of its own spreads them over a register
+            raw = function.pure(shuffle_text(f"<{_BYTES} x i8>", raw, "poison", twice), raw)
+            spread = f"<{2 * _BYTES} x i8>"
+            name = "llvm.x86.avx2.pshuf.b"
+            raw = function.emit(function.call_text(spread, name, (spread, raw), (spread, _UPPER)))
+            raw = function.pure(f"bitcast {spread} {raw} to {register_type(dtype, lanes)}", raw)
         elif dtype is DType.BF16:
             wide = register_type(DType.I32, lanes)
             raw = function.pure(f"zext {stored} {raw} to {wide}", raw)
@@ -324,6 +332,11 @@ class Accesses(Indices):
                 remedy="use f32, or a target with f16c",
                 operator="cast f16",
             )
+
+
+_BYTES = 16
+_UPPER = f"<{', '.join(f'i8 -1, i8 -1, i8 {n}, i8 {n + 1}' for n in range(0, _BYTES, 2))}>"
+"""The bytes of eight bf16 as the upper ones of eight f32: one instruction, a shift takes two."""
 
 
 def without(terms: Terms, removed: Terms) -> Terms:
