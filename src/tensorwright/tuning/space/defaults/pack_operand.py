@@ -284,8 +284,9 @@ def packed_weights_of(
         name = load.source.name
         if load.indices != wanted or not state.has_stage(name):
             continue
-        if steps.takes_codes_apart(state, name):
-            return state.stage(name)
+        stage = state.stage(name)
+        if steps.takes_codes_apart(state, name) and not steps.widens(stage.tensor):
+            return stage
     return None
 
 

@@ -40,7 +40,7 @@ def packed_weight_sketches(
     yield from _short_sketches(state, target)
     product = only_fold(state)
     weights = None if product is None else packed_weights_of(product, state)
-    if product is None or weights is None or steps.widens(weights.tensor):
+    if product is None or weights is None:
         return
     elements = accesses.elements_of(weights.tensor)
     if accesses.points(product.tensor) > base.MOST_PACKED_ROWS * elements:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from math import prod
 
 from tensorwright import schedule
-from tensorwright.base import MOST_PACKED_ROWS, CpuTarget
+from tensorwright.base import CpuTarget
 from tensorwright.expr import Select, Tensor, loads_of
 from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults import tile_anchor
@@ -70,8 +70,7 @@ def tile_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[
 def _in_all_orders(
     state: schedule.ScheduleState, target: CpuTarget, anchor: schedule.Stage
 ) -> Iterator[Sketch]:
-    weights = packed_weights_of(anchor, state)
-    if weights is not None and not widens(weights.tensor):
+    if packed_weights_of(anchor, state) is not None:
         sketch = _tile_sketch(state, target, anchor.name, Order.PACKED_PANELS)
         yield from () if sketch is None else (sketch,)
         return
@@ -276,24 +275,21 @@ def _tile_sketch(
                     then reads adjacent memory
     """
     only = anchor
-    is_panel = order is Order.PACKED_PANELS
-    product = _product(state, target, anchor, is_inlined=order is Order.INLINED, is_panel=is_panel)
+    product = _product(state, target, anchor, is_inlined=order is Order.INLINED)
     if product is None:
         return None
     common, anchor, stored, width, roles = product
     builder = SketchBuilder(state)
     builder.join(common)
     packed_panel = ""
-    if is_panel:
+    if order is Order.PACKED_PANELS:
         weights = packed_weights_of(state.stage(only), state)
         packed_panel = (
             weights.name
             if weights is not None
             else pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
         )
-        if not packed_panel or roles.row is None or roles.lanes.length <= width:
-            return None
-        if weights is not None and _has_few_rows(state.stage(only), weights):
+        if not packed_panel or roles.lanes.length <= width:
             return None
     taps: list[str] = []
     if not copies_borders:
@@ -317,23 +313,15 @@ def _tile_sketch(
 
 @lru_cache(maxsize=4)
 def _product(
-    state: schedule.ScheduleState,
-    target: CpuTarget,
-    anchor: str,
-    *,
-    is_inlined: bool,
-    is_panel: bool,
+    state: schedule.ScheduleState, target: CpuTarget, anchor: str, *, is_inlined: bool
 ) -> tuple[SketchBuilder, str, str, int, AxisRoles] | None:
     """What all orders share: the steps before any tile, the reduction, its stored stage, the width
     of vectors, the roles of axes.  None if there are no lanes.
 
     is_inlined   whether padding is read in place
-    is_panel     whether weights of bf16 are widened into panels, not where they are read
     """
     builder = SketchBuilder(state)
     feeding = _feeding(state, anchor)
-    if not is_panel:
-        feeding = frozenset(name for name in feeding if not widens(state.stage(name).tensor))
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
     width = accesses.lanes_for(target, builder.state.stage(anchor))
@@ -348,12 +336,6 @@ def _product(
     transpose_operands(builder, anchor, stored, width)
     roles = find_roles(Anchor(builder.state, anchor, stored), width)
     return None if roles is None else (builder, anchor, stored, width, roles)
-
-
-def _has_few_rows(product: schedule.Stage, weights: schedule.Stage) -> bool:
-    """Whether weights that are widened are used too few times for a copy of them."""
-    uses = accesses.points(product.tensor) / accesses.elements_of(weights.tensor)
-    return widens(weights.tensor) and uses <= MOST_PACKED_ROWS
 
 
 def _skipped_taps(
@@ -385,7 +367,10 @@ def _inline_padding(
 
 
 def _feeding(state: schedule.ScheduleState, anchor: str) -> frozenset[str]:
-    """The stages that the anchor reads and that read nothing computed but each other."""
+    """The stages that the anchor reads and that read nothing computed but each other.
+
+    Constants of bf16 are widened where they are read.
+    """
     feeding: set[str] = set()
     pending = [anchor]
     while pending:
@@ -395,7 +380,7 @@ def _feeding(state: schedule.ScheduleState, anchor: str) -> frozenset[str]:
                 feeding.add(load.source.name)
                 pending.append(load.source.name)
     direct = schedule.reads_of(state.stage(anchor).tensor)
-    return frozenset(feeding & direct)
+    return frozenset(n for n in feeding & direct if not widens(state.stage(n).tensor))
 
 
 def _only_pads(state: schedule.ScheduleState, anchor: schedule.Stage) -> bool:
