@@ -14,3 +14,7 @@ SSE2, AVX2, AVX512, NEON = (
 def native_target() -> CpuTarget:
     """The target of tests that run code: this machine, or what the knob `target` names."""
     return cpu_target(knobs.TARGET.get())
+
+
+HERE = tuple({(each.arch, each.features): each for each in (AVX2, native_target())}.values())
+"""What tests of values run code for: this machine, and AVX2 if it has more."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,9 @@ from tensorwright.ops import Array
 from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
 from tensorwright.runtime import HOST, Memory, empty
-from tensorwright.schedule import parse_trace
+from tensorwright.schedule import format_trace, parse_trace
 from tensorwright.tuning.measuring.timing import Guarded, allowed_error, find_difference
+from tensorwright.tuning.space import Sketch
 
 Case = tuple[Workload, tuple[Array, ...]]
 
@@ -96,6 +98,16 @@ def check_schedule(case: Case, trace: str, target: CpuTarget, threads: int = 2) 
         assert output.is_intact(), f"{tensor.name}: written outside\n{trace}"
         difference = find_difference(output.array, answer, allowed)
         assert difference == "", f"{tensor.name}: {difference}\n{workload}\n{trace}"
+
+
+def check_sketches(
+    case: Case, sketches: Sequence[Sketch], target: CpuTarget, source: Random, samples: int = 1
+) -> None:
+    """The default of every sketch, and so many others of one that is drawn, are right."""
+    drawn = source.choice(sketches)
+    traces = [sketch.bound(sketch.defaults) for sketch in sketches]
+    for trace in (*traces, *(drawn.bound(drawn.sample(source)) for _ in range(samples))):
+        check_schedule(case, format_trace(trace), target)
 
 
 def run(

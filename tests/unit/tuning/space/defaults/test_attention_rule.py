@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import check_schedule, workloads
+from tests.targets import AVX512, HERE
+from tests.unit.tuning.compiled import check_sketches, workloads
 
 import tensorwright as tw
 from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder, partition, simplify
-from tensorwright.schedule import FactorOut, Fuse, format_trace, state_of
+from tensorwright.schedule import FactorOut, Fuse, state_of
 from tensorwright.tuning.space import heuristic_sketches
 
 Array = NDArray[Any]
@@ -80,14 +80,12 @@ OPERATORS = {
 
 @pytest.mark.target
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_values(name: str, target: CpuTarget) -> None:
     (case,) = workloads(OPERATORS[name], target)
-    source = random.Random(0)
-    for sketch in heuristic_sketches(state_of(case[0]), target):
-        for decisions in (sketch.defaults, sketch.sample(source), sketch.sample(source)):
-            check_schedule(case, format_trace(sketch.bound(decisions)), target)
+    sketches = heuristic_sketches(state_of(case[0]), target)
+    check_sketches(case, sketches, target, random.Random(name))
 
 
 def softmax(x: Array) -> Array:

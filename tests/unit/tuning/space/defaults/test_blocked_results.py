@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import check_schedule, weights, workloads
+from tests.targets import AVX2, AVX512, HERE
+from tests.unit.tuning.compiled import check_sketches, weights, workloads
 
 from tensorwright import schedule
 from tensorwright.base import CpuTarget
@@ -17,7 +17,6 @@ from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_size
 from tensorwright.tuning.space.roles import Anchor
 
 pytestmark = pytest.mark.target
-TARGETS = tuple({target.key: target for target in (native_target(), AVX2)}.values())
 
 
 def convolution(b: GraphBuilder, x: str, outputs: int, kernel: int, **attributes: object) -> str:
@@ -68,15 +67,14 @@ def one_waveform() -> Graph:
 GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize("make", GRAPHS)
 @pytest.mark.drawn
 def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
     source = random_source(3)
     for case in workloads(make(), target):
-        for sketch in heuristic_sketches(schedule.state_of(case[0]), target)[:2]:
-            for decisions in (sketch.defaults, sketch.sample(source)):
-                check_schedule(case, schedule.format_trace(sketch.bound(decisions)), target)
+        sketches = heuristic_sketches(schedule.state_of(case[0]), target)[:2]
+        check_sketches(case, sketches, target, source)
 
 
 def _last(graph: Graph, target: CpuTarget) -> schedule.ScheduleState:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import check_schedule, weights, workloads
+from tests.targets import AVX512, HERE
+from tests.unit.tuning.compiled import check_sketches, weights, workloads
 
 from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import ScheduleState, format_trace, state_of
+from tensorwright.schedule import ScheduleState, state_of
 from tensorwright.tuning.space import Sketch, heuristic_sketches, sketches_of
 from tensorwright.tuning.space.roles import Anchor, most_rows
 
@@ -64,11 +64,9 @@ def test_tiles_keep_their_rows_in_the_first_cache() -> None:
         assert (_rows_tried(derived, "matmul_i_3") <= 7) == (terms == 3072)
 
 
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.drawn
 def test_values(target: CpuTarget) -> None:
     (case,) = workloads(product(37, 1024, 48), target)
-    source = random_source(1)
-    for sketch in heuristic_sketches(state_of(case[0]), target):
-        for decisions in (sketch.defaults, sketch.sample(source)):
-            check_schedule(case, format_trace(sketch.bound(decisions)), target)
+    sketches = heuristic_sketches(state_of(case[0]), target)
+    check_sketches(case, sketches, target, random_source(1))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import check_schedule, weights
+from tests.targets import AVX512, HERE
+from tests.unit.tuning.compiled import check_sketches, weights
 
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, select, sum_over
 from tensorwright.graph import program
-from tensorwright.schedule import ComputeAt, Unroll, Vectorize, format_trace, state_of
+from tensorwright.schedule import ComputeAt, Unroll, Vectorize, state_of
 from tensorwright.tuning.space import heuristic_sketches
 
 pytestmark = pytest.mark.target
@@ -32,15 +32,13 @@ def interleaved() -> Compute:
     )
 
 
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.drawn
 def test_values(target: CpuTarget) -> None:
     workload = program(interleaved(), constants=("w",))
     arrays = tuple(weights(*map(int, map(str, each.shape))) for each in workload.inputs)
-    source = random_source(2)
-    for sketch in heuristic_sketches(state_of(workload), target):
-        for decisions in (sketch.defaults, sketch.sample(source)):
-            check_schedule((workload, arrays), format_trace(sketch.bound(decisions)), target)
+    sketches = heuristic_sketches(state_of(workload), target)
+    check_sketches((workload, arrays), sketches, target, random_source(2))
 
 
 def test_each_is_tiled_by_itself() -> None:

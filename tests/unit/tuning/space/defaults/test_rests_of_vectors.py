@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import check_schedule, weights, workloads
+from tests.targets import AVX2, AVX512, HERE
+from tests.unit.tuning.compiled import check_sketches, weights, workloads
 
 from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import Split, Tail, format_trace, state_of
+from tensorwright.schedule import Split, Tail, state_of
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.space.defaults.tile_sizes import leaves_masked_rest
 from tensorwright.tuning.space.register_tile import tile_registers
@@ -67,12 +67,10 @@ def test_sums_and_vectors_of_a_tile_fit_the_registers(lanes: int) -> None:
         assert columns * (rows + 1) <= tile_registers(target)
 
 
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize("graph", [product(28), image(28), product(44)])
 @pytest.mark.drawn
 def test_values(graph: Graph, target: CpuTarget) -> None:
-    source = random_source(4)
     (case,) = workloads(graph, target)[:1]
-    for sketch in space_of(state_of(case[0]), target).sketches:
-        for decisions in (sketch.defaults, sketch.sample(source)):
-            check_schedule(case, format_trace(sketch.bound(decisions)), target)
+    sketches = space_of(state_of(case[0]), target).sketches
+    check_sketches(case, sketches, target, random_source(4), 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, native_target
-from tests.unit.tuning.compiled import Case, check_schedule, weights, workloads
+from tests.targets import AVX2, AVX512, HERE, native_target
+from tests.unit.tuning.compiled import Case, check_schedule, check_sketches, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
 from tensorwright import schedule
@@ -108,15 +108,13 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize(("rows", "keys"), [(37, 40), (48, 40), (5, 40), (37, 77), (6, 49)])
 @pytest.mark.drawn
 def test_values_of_scores(rows: int, keys: int, target: CpuTarget) -> None:
     (case,) = workloads(scores(rows, keys), target)
-    source = random_source(rows)
-    for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
-        for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):
-            check_schedule(case, schedule.format_trace(sketch.bound(decisions)), target)
+    sketches = heuristic_sketches(schedule.state_of(case[0]), target)
+    check_sketches(case, sketches, target, random_source(rows), 2)
 
 
 @pytest.mark.target
@@ -153,7 +151,7 @@ def shifted_product(rows: int, columns: int, terms: int) -> Case:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize(("columns", "is_packed"), [(48, True), (37, True), (3, False)])
 def test_constants_across_the_columns_are_packed(
     columns: int, is_packed: bool, target: CpuTarget
@@ -221,7 +219,7 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize(
     "case",
     [
@@ -256,7 +254,7 @@ def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> 
 @pytest.mark.target
 @pytest.mark.parametrize("shape", [(7, 7), (14, 14), (3, 40), (2, 3), (9, 5)])
 def test_values_of_short_rows(shape: tuple[int, int]) -> None:
-    for target in (native_target(), AVX2):
+    for target in HERE:
         (case,) = workloads(mean_of_images(*shape), target)
         for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
             check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)

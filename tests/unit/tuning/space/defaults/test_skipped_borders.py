@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.targets import AVX2, AVX512, native_target
+from tests.targets import AVX2, AVX512, HERE
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
 from tensorwright.base import CpuTarget
@@ -57,7 +57,7 @@ def test_what_is_computed_before_is_computed_once() -> None:
     assert copies(first_sketch(convolution((3, 1, 1), of_relu=True), AVX512))
 
 
-@pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize("kernel", [(3, 1, 1), (5, 1), (3, 3, 1)])
 def test_values(kernel: tuple[int, ...], target: CpuTarget) -> None:
     (case,) = workloads(convolution(kernel), target)[:1]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.draws import random_source
 from tests.targets import AVX2, AVX512, NEON, native_target
+from tests.unit.tuning import compiled
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
@@ -162,11 +163,10 @@ def case_of(program: zoo.OperatorProgram) -> Case:
 
 
 def check_sketches(case: Case, samples: int = 1) -> None:
-    """The default of every sketch of the rule, and some others, compute what is meant."""
-    source = random_source("tile rule")
-    for sketch in heuristic_sketches(schedule.state_of(case[0]), TARGET):
-        for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
-            check_schedule(case, schedule.format_trace(sketch.bound(decisions)), TARGET)
+    """The default of every sketch of the rule, and others of one, compute what is meant."""
+    sketches = heuristic_sketches(schedule.state_of(case[0]), TARGET)
+    source = random_source("tile rule", case[0].key)
+    compiled.check_sketches(case, sketches, TARGET, source, samples)
 
 
 def channels_last_groups(channels: int, outputs: int, groups: int) -> zoo.OperatorProgram:
