@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tensorwright.base import CpuTarget, detect_target
 from tensorwright.records import Record
-from tensorwright.records.lines import parse_lines
+from tensorwright.records.record import from_fields, parse_object
 from tensorwright.schedule import state_of
 from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import feature_set
@@ -56,8 +56,11 @@ def read_measured(path: Path = MEASURED, target: CpuTarget | None = None) -> tup
     content = path.read_bytes()
     content = lzma.decompress(content) if path.suffix == ".xz" else content
     by_key: dict[str, list[Record]] = {}
-    for record in parse_lines(content, path).records:
-        by_key.setdefault(record.workload, []).append(record)
+    for line in filter(None, content.decode().splitlines()):
+        fields = parse_object(line, f"file {path}")
+        if fields["kind"] == "record":
+            record = from_fields(fields, f"file {path}")
+            by_key.setdefault(record.workload, []).append(record)
     chosen = target or detect_target()
     return tuple(
         Measured(

@@ -130,7 +130,7 @@ def test_what_is_no_amount_or_no_shapes_is_refused() -> None:
 def test_a_rule_that_is_never_tried_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = parse_rule("there-and-back: transpose[1, 0](transpose[1, 0](relu(?x))) == relu(?x)")
     monkeypatch.setattr(MODULE, "read_own_rules", lambda *_, is_trusted: (rule,))
-    monkeypatch.setattr(MODULE, "network_rules", lambda *_, is_exact: NetworkRules((), ()))
+    monkeypatch.setattr(MODULE.networks, "network_rules", lambda *_, is_exact: NetworkRules((), ()))
     with pytest.warns(UserWarning, match="rule there-and-back is never tried"):
         tensorwright.rewrite(chain_of_products(), rules=["mine.rules"], seconds=0)
 

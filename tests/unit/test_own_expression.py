@@ -32,7 +32,7 @@ def test_examples_run(
     monkeypatch.setenv("PYTHONPATH", os.fspath(EXAMPLES[0].parents[1] / "src"))
     for registry in ("templates.template", "derived.derivation"):
         module = importlib.import_module(f"tensorwright.tuning.space.{registry}")
-        monkeypatch.setattr(module, "_OWN", {})
+        monkeypatch.setattr(module._OWN, "_own", {})
     run_path(os.fspath(example), run_name="__main__")
     assert capfd.readouterr().out
 

@@ -29,7 +29,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from tensorwright.version import __version__
 _LENGTH = struct.Struct("<I")
 _DIGEST_BYTES = 32
 _ERRORS = {kind.__name__: kind for kind in base.ERROR_KINDS}
+_KINDS = base.kinds_of(farm.Unit, farm.Payload, farm.Lost, Done, Raised, Died, TimedOut, Stopped)
 
 
 class WrongKeyError(base.MachineError):
@@ -54,72 +55,40 @@ def farm_version() -> str:
     return f"{__version__}+{base.source_digest('.')[:12]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A unit as a worker receives it.  `version` is that of the client."""
-
-    unit: farm.Unit
-    version: str
-
-
 def pack_request(unit: farm.Unit, key: bytes) -> bytes:
     """A unit as bytes."""
-    head = {
-        "version": farm_version(),
-        "function": unit.function,
-        "data": unit.payload.data,
-        "limit_s": unit.limit_s,
-        "device": unit.device,
-        "workers": unit.workers,
-        "turn": unit.turn,
-    }
-    return _pack(head, unit.payload.blobs, key)
+    payload, plain = unit.payload, replace(unit, payload=farm.Payload())
+    head = {"version": farm_version(), "unit": base.to_data(plain), "data": payload.data}
+    return _pack(head, payload.blobs, key)
 
 
-def unpack_request(message: bytes, key: bytes) -> Request:
+def unpack_request(message: bytes, key: bytes) -> farm.Unit:
     """The inverse of `pack_request`.
 
-    Raises:  WrongKeyError, ValueError for what is not a request.
+    Raises:  WrongKeyError; UsageError for a client of another version; ValueError for what is not a
+             request.
     """
     head, blobs = _unpack(message, key)
-    try:
-        unit = farm.Unit(
-            head["function"],
-            farm.Payload(head["data"], blobs),
-            head["limit_s"],
-            head["device"],
-            tuple(head["workers"]),
-            head["turn"],
-        )
-        return Request(unit, head["version"])
-    except KeyError as error:
-        raise ValueError(f"a request without {error}") from error
+    if head.get("version") != farm_version():
+        raise other_version(str(head.get("version")))
+    unit: farm.Unit = base.from_data(head.get("unit", {}), _KINDS)
+    return replace(unit, payload=farm.Payload(head.get("data"), blobs))
 
 
 def pack_answer(outcome: farm.FarmOutcome, request: bytes, key: bytes) -> bytes:
     """How a unit ended, as bytes."""
-    head: dict[str, Any] = {"kind": type(outcome).__name__, "to": digest_of(request).hex()}
+    head: dict[str, Any] = {"to": digest_of(request).hex()}
     blobs: tuple[bytes, ...] = ()
     match outcome:
         case Done(farm.Payload(data, blobs)):
-            head["data"] = data
+            head["data"], outcome = data, Done(None)
         case Done(value):
             raise ValueError(
                 f"a function of a farm returns a payload, not a {type(value).__name__}"
             )
-        case Raised(kind, text, trace, is_memory, error):
-            head |= {"error": kind, "text": text, "trace": trace, "is_memory": is_memory}
-            if error is not None:
-                head["fields"] = dict(error.fields)
-        case Died(cause, was_killed):
-            head |= {"cause": cause, "was_killed": was_killed}
-        case TimedOut(limit_s):
-            head["limit_s"] = limit_s
-        case Stopped():
-            pass
-        case farm.Lost(cause):
-            head["cause"] = cause
-    return _pack(head, blobs, key)
+        case Raised(error=base.TensorwrightError(fields=fields)):
+            head["fields"], outcome = dict(fields), replace(outcome, error=None)
+    return _pack({**head, "outcome": base.to_data(outcome)}, blobs, key)
 
 
 def unpack_answer(message: bytes, request: bytes, key: bytes) -> farm.FarmOutcome:
@@ -130,34 +99,13 @@ def unpack_answer(message: bytes, request: bytes, key: bytes) -> farm.FarmOutcom
     head, blobs = _unpack(message, key)
     if head.get("to") != digest_of(request).hex():
         raise ValueError("an answer to another request")
-    try:
-        return _outcome(head, blobs)
-    except KeyError as error:
-        raise ValueError(f"an answer without {error}") from error
-
-
-def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> farm.FarmOutcome:
-    match head["kind"]:
-        case "Done":
-            return Done(farm.Payload(head["data"], blobs))
-        case "Raised":
-            error = _error(head["error"], head["fields"]) if "fields" in head else None
-            return Raised(head["error"], head["text"], head["trace"], head["is_memory"], error)
-        case "Died":
-            return Died(head["cause"], head["was_killed"])
-        case "TimedOut":
-            return TimedOut(head["limit_s"])
-        case "Stopped":
-            return Stopped()
-        case "Lost":
-            return farm.Lost(head["cause"])
-        case kind:
-            raise ValueError(f"an outcome {kind!r}")
-
-
-def _error(kind: str, fields: Mapping[str, str]) -> base.TensorwrightError | None:
-    """An error of `base/errors.py` by its name and fields; None if there is none of the name."""
-    return _ERRORS[kind](**fields) if kind in _ERRORS else None
+    outcome: farm.FarmOutcome = base.from_data(head.get("outcome", {}), _KINDS)
+    match outcome:
+        case Done():
+            return Done(farm.Payload(head.get("data"), blobs))
+        case Raised(kind=kind) if "fields" in head and kind in _ERRORS:
+            return replace(outcome, error=_ERRORS[kind](**head["fields"]))
+    return outcome
 
 
 def other_version(theirs: str) -> base.UsageError:
@@ -224,17 +172,15 @@ class Server:
 
     def _outcome(self, request: bytes, should_stop: Callable[[], bool]) -> farm.FarmOutcome:
         try:
-            wanted = unpack_request(request, self._key)
-            if wanted.version != farm_version():
-                raise other_version(wanted.version)
-            function = farm.function_named(wanted.unit.function)
+            unit = unpack_request(request, self._key)
+            function = farm.function_named(unit.function)
         except (WrongKeyError, base.TensorwrightError) as error:
             return _raised(error)
         except ValueError as error:
             return Raised("ValueError", f"the request cannot be read: {error}")
         if function.is_isolated:
-            return self._in_child(wanted.unit, should_stop)
-        return _here(function, wanted.unit, should_stop)
+            return self._in_child(unit, should_stop)
+        return _here(function, unit, should_stop)
 
     def _in_child(self, unit: farm.Unit, should_stop: Callable[[], bool]) -> farm.FarmOutcome:
         pool = getattr(self._of_thread, "pool", None)

@@ -15,7 +15,6 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from tensorwright import expr
@@ -27,6 +26,7 @@ from tensorwright.records.record import (
     SavedSession,
     from_fields,
     is_encodable,
+    lines_of,
     parse_object,
     record_error,
     session_from_fields,
@@ -110,27 +110,10 @@ def read_lines(path: str | os.PathLike[str]) -> Facts:
 
     Raises:  RecordError for a file that cannot be read, and for the first bad line.
     """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise record_error(
-            f"file {path}", f"cannot be read: {error.strerror}", "check the path"
-        ) from error
-    return parse_lines(content, path)
-
-
-def parse_lines(content: bytes, path: str | os.PathLike[str]) -> Facts:
-    """Read lines; empty ones are allowed.
-
-    Raises:  RecordError that names the first bad line.
-    """
     records: list[Record] = []
     texts: list[WorkloadText] = []
     sessions: list[SavedSession] = []
-    for number, line in enumerate(content.split(b"\n"), 1):
-        where = f"file {path}, line {number}"
-        if not line.strip():
-            continue
+    for _, where, line in lines_of(path):
         match _parse_line(line, where):
             case Record() as record:
                 records.append(record)
@@ -141,11 +124,8 @@ def parse_lines(content: bytes, path: str | os.PathLike[str]) -> Facts:
     return Facts(tuple(records), tuple(texts), tuple(sessions))
 
 
-def _parse_line(line: bytes, where: str) -> Record | WorkloadText | SavedSession:
-    try:
-        fields = parse_object(line.decode(), where)
-    except UnicodeDecodeError:
-        raise record_error(where, "not UTF-8 text") from None
+def _parse_line(line: str, where: str) -> Record | WorkloadText | SavedSession:
+    fields = parse_object(line, where)
     match fields.get("kind"):
         case "record":
             return from_fields(fields, where)

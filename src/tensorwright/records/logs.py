@@ -31,13 +31,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from tensorwright.base import RecordError, atomic_writer
-from tensorwright.records.record import parse_object, record_error
+from tensorwright.records.record import lines_of, parse_object, record_error
 
 FAILURES = {
     1: "the program could not be made",
@@ -382,7 +381,7 @@ def format_of(path: str | os.PathLike[str]) -> LogFormat:
 
     Raises:  RecordError for a file that cannot be read.
     """
-    first = next((text for _, text in _lines(path)), "")
+    first = next((text for *_, text in _lines(path)), "")
     try:
         fields = json.loads(first)
     except (ValueError, RecursionError):
@@ -396,6 +395,10 @@ def format_of(path: str | os.PathLike[str]) -> LogFormat:
     return LogFormat.OWN
 
 
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, str]]:
+    return (line for line in lines_of(path) if not line[2].startswith("#"))
+
+
 def read_log(path: str | os.PathLike[str], written_by: LogFormat) -> dict[int, LogLine]:
     """The lines of a file of another tuner, by their numbers from 1.
 
@@ -403,7 +406,7 @@ def read_log(path: str | os.PathLike[str], written_by: LogFormat) -> dict[int, L
     Raises:  RecordError for a file that cannot be read, or with the first bad line.
     """
     parse = _PARSERS[written_by]
-    return {number: parse(text, f"file {path}, line {number}") for number, text in _lines(path)}
+    return {number: parse(text, where) for number, where, text in _lines(path)}
 
 
 def write_autotvm(path: str | os.PathLike[str], lines: Iterable[AutoTvmLine]) -> int:
@@ -414,20 +417,3 @@ def write_autotvm(path: str | os.PathLike[str], lines: Iterable[AutoTvmLine]) ->
             file.write(format_autotvm(line).encode() + b"\n")
             count += 1
     return count
-
-
-def _lines(path: str | os.PathLike[str]) -> list[tuple[int, str]]:
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-        raise record_error(f"file {path}", reason, "check the path") from error
-    lines: list[tuple[int, str]] = []
-    for number, line in enumerate(content.split(b"\n"), 1):
-        try:
-            text = line.decode().strip()
-        except UnicodeDecodeError:
-            raise record_error(f"file {path}, line {number}", "not UTF-8 text") from None
-        if text and not text.startswith("#"):
-            lines.append((number, text))
-    return lines

@@ -20,12 +20,15 @@ import functools
 import hashlib
 import json
 import math
+import os
 import re
 import statistics
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from tensorwright.artifacts import SOURCES
@@ -240,6 +243,26 @@ def is_encodable(text: str) -> bool:
 def to_json(value: object) -> str:
     """JSON on one line, with sorted keys and without NaN."""
     return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def lines_of(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, str]]:
+    """The lines of a file that are not empty: number, name for errors, text.
+
+    Raises:  RecordError for a file that cannot be read, and for a line that is not UTF-8.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+        raise record_error(f"file {path}", reason, "check the path") from error
+    for number, line in enumerate(content.split(b"\n"), 1):
+        where = f"file {path}, line {number}"
+        try:
+            text = line.decode().strip()
+        except UnicodeDecodeError:
+            raise record_error(where, "not UTF-8 text") from None
+        if text:
+            yield number, where, text
 
 
 def parse_object(line: str, where: str) -> dict[str, object]:

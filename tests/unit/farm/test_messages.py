@@ -14,8 +14,7 @@ UNIT = Unit("farm.echo", Payload({"a": [1, "é"]}, (b"", b"\x00\xff")), 2.5, "ki
 
 
 def test_a_request_is_read_back() -> None:
-    request = serving.unpack_request(serving.pack_request(UNIT, KEY), KEY)
-    assert request.unit == UNIT
+    assert serving.unpack_request(serving.pack_request(UNIT, KEY), KEY) == UNIT
 
 
 OUTCOMES: tuple[FarmOutcome, ...] = (
