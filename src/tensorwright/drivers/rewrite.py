@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
 from typing import TypeVar
@@ -93,21 +93,6 @@ class _Written:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Searched:
-    """The outcome of a search: the fields of `Rewritten`, and the graphs to choose from.
-
-    is_tried   whether these graphs are to be run in a trial
-    """
-
-    written: tuple[_Written, ...]
-    before_s: float
-    stops: Mapping[SearchKind, StopReason]
-    nodes: int
-    graphs: int
-    is_tried: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Rewritten:
     """The result of a search over graphs.
 
@@ -134,7 +119,7 @@ class Rewritten:
     stops: Mapping[SearchKind, StopReason]
     nodes: int
     graphs: int
-    seconds: float
+    seconds: float = 0.0
 
     @property
     def is_changed(self) -> bool:
@@ -252,54 +237,46 @@ def rewrite(model: Model, wanted: RewriteOptions) -> Rewritten:
     can_run = wanted.measure and not missing_device(machine)
     with base.naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
         with _opened_prices(how, machine, wanted) as prices:
-            outcome = _search(
+            outcome, written, is_tried = _search(
                 source, rules_by_name, tried, prices, how, can_run, wanted.should_stop
             )
-        searched_s = time.monotonic() - start
-        trial, best = _choose(source, outcome, machine, wanted)
-        return _result(source, outcome, trial, best, searched_s)
+        outcome = replace(outcome, seconds=time.monotonic() - start)
+        return _choose(outcome, written, machine, wanted, is_tried=is_tried)
 
 
 def _choose(
-    source: Graph,
-    outcome: _Searched,
+    outcome: Rewritten,
+    written: Sequence[_Written],
     machine: base.Target,
     wanted: RewriteOptions,
-) -> tuple[Trial | None, _Written | None]:
-    """The trial, if graphs are run, and the best of the written graphs; None for the source."""
-    written = outcome.written
-    if not (written and outcome.is_tried):
-        return None, written[0] if written else None
-    graphs = (source, *(each.graph for each in written))
-    times = (
-        seconds_elsewhere(graphs, str(wanted.cost), wanted.threads)
-        if wanted.cost == CostKind.ONNXRUNTIME
-        else seconds_here(graphs, machine, wanted.threads, wanted.records)
-    )
-    return _fastest(written, times)
-
-
-def _result(
-    source: Graph,
-    outcome: _Searched,
-    trial: Trial | None,
-    best: _Written | None,
-    searched_s: float,
+    *,
+    is_tried: bool,
 ) -> Rewritten:
-    """The result of the search; its certificate has only the steps that it needs."""
-    certificate = None if best is None else networks.without_spare_steps(best.certificate, source)
-    return Rewritten(
-        source,
-        source if best is None else best.graph,
-        outcome.before_s,
-        outcome.before_s if best is None else best.after_s,
-        MappingProxyType({} if certificate is None else certificate.rule_counts),
-        certificate,
-        trial,
-        outcome.stops,
-        outcome.nodes,
-        outcome.graphs,
-        searched_s,
+    """The result with the best of the written graphs, if one is better than the source.
+
+    Its certificate has only the steps that it needs.
+
+    is_tried   whether the graphs are run in a trial
+    """
+    trial, best = None, written[0] if written else None
+    if written and is_tried:
+        graphs = (outcome.source, *(each.graph for each in written))
+        times = (
+            seconds_elsewhere(graphs, str(wanted.cost), wanted.threads)
+            if wanted.cost == CostKind.ONNXRUNTIME
+            else seconds_here(graphs, machine, wanted.threads, wanted.records)
+        )
+        trial, best = _fastest(written, times)
+    if best is None:
+        return replace(outcome, trial=trial)
+    certificate = networks.without_spare_steps(best.certificate, outcome.source)
+    return replace(
+        outcome,
+        graph=best.graph,
+        after_s=best.after_s,
+        rules=MappingProxyType(certificate.rule_counts),
+        certificate=certificate,
+        trial=trial,
     )
 
 
@@ -326,10 +303,11 @@ def _search(
     how: CandidateSearch,
     can_run: bool,
     should_stop: Callable[[], bool],
-) -> _Searched:
+) -> tuple[Rewritten, tuple[_Written, ...], bool]:
     """Search, and return only the best graphs, so that the search's memory is free when they run.
 
-    tried   the rules in the form in which a search applies them
+    tried     the rules in the form in which a search applies them
+    Returns:  the result if no graph is better, the best graphs, and whether a trial runs these
     """
     network = networks.read_network(source, with_proofs=True)
     candidates = find_candidates(network, tried, prices, how, should_stop)
@@ -339,14 +317,21 @@ def _search(
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
     gains = _gains(source, candidates, prices, how, before_s)
-    return _Searched(
-        tuple(_written(candidates, rules_by_name, gains, least, most)),
-        float("nan") if before_s is None else before_s,
+    written = tuple(_written(candidates, rules_by_name, gains, least, most))
+    known_s = float("nan") if before_s is None else before_s
+    unchanged = Rewritten(
+        source,
+        source,
+        known_s,
+        known_s,
+        MappingProxyType({}),
+        None,
+        None,
         candidates.stops,
         len(network.terms),
         candidates.graphs,
-        is_tried,
     )
+    return unchanged, written, is_tried
 
 
 def usual_seconds(graph: Graph) -> float:
