@@ -31,16 +31,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from tensorwright.base import DType
+from tensorwright.expr import symbolic
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.nodes import Element, Index, IndexExpr, Var, mod
-from tensorwright.expr.symbolic import (
-    Symbolic,
-    equal_by_fields,
-    no_attribute,
-    noun_of,
-    refused,
-    text_of,
-)
 from tensorwright.expr.value import (
     Apply,
     Const,
@@ -63,9 +56,9 @@ def _of_var(operation: Callable[[Any, Any], Any], is_right: bool = False) -> Cal
     return lambda self, other: operation(self.var, _index(other))
 
 
-@equal_by_fields
+@symbolic.equal_by_fields
 @dataclass(frozen=True, slots=True)
-class Axis(Symbolic):
+class Axis(symbolic.Symbolic):
     """A loop variable with the number of values it takes: 0..extent-1."""
 
     noun = "an axis"
@@ -166,9 +159,9 @@ class Reduction:
     axes: tuple[Axis, ...]
 
 
-@equal_by_fields
+@symbolic.equal_by_fields
 @dataclass(frozen=True, slots=True)
-class Reduce(Symbolic):
+class Reduce(symbolic.Symbolic):
     """The result of a fold such as `sum_over`: the body of a `compute` before it has a name."""
 
     noun = "a fold"
@@ -186,7 +179,7 @@ def _fold_text(combiner: Combiner, axes: tuple[Axis, ...]) -> str:
     return f"{combiner.value} over {', '.join(map(str, axes))} of "
 
 
-class _Readable(Symbolic):
+class _Readable(symbolic.Symbolic):
     """Base of tensors: x[i, j] is an element."""
 
     __slots__ = ()
@@ -205,7 +198,7 @@ class _Readable(Symbolic):
         def __getattr__(self, name: str) -> NoReturn:
             if name.startswith("_"):  # what Python asks: not a mistake
                 raise AttributeError(name)
-            raise no_attribute(self, name)
+            raise symbolic.no_attribute(self, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,18 +255,20 @@ Tensor: TypeAlias = Placeholder | Compute
 
 
 def _store(tensor: Any, indices: object, value: object) -> NoReturn:
-    listed = ", ".join(map(text_of, indices if isinstance(indices, tuple) else (indices,)))
+    listed = ", ".join(map(symbolic.text_of, indices if isinstance(indices, tuple) else (indices,)))
     reason = "a tensor is defined by its body, and nothing is stored into it"
     remedy = "return the value from the body; select(condition, a, b) chooses between two"
-    raise refused(f"{tensor.name}[{listed}] = {text_of(value)}", reason, remedy)
+    raise symbolic.refused(f"{tensor.name}[{listed}] = {symbolic.text_of(value)}", reason, remedy)
 
 
 def _load(tensor: Any, indices: object) -> Load:
     listed = indices if isinstance(indices, tuple) else (indices,)
     if len(listed) != len(tensor.shape):
-        given = ", ".join(map(text_of, listed))
+        given = ", ".join(map(symbolic.text_of, listed))
         reason = f"{tensor.name} has {len(tensor.shape)} dimensions, not {len(listed)}"
-        raise refused(f"{tensor.name}[{given}]", reason, "give one index for each dimension")
+        raise symbolic.refused(
+            f"{tensor.name}[{given}]", reason, "give one index for each dimension"
+        )
     places = zip(listed, tensor.shape, strict=True)
     return Load(tensor, tuple(_index_in(tensor, index, extent) for index, extent in places))
 
@@ -294,11 +289,11 @@ def _index_in(tensor: Any, index: Any, extent: Index) -> Index:
         )
         remedy = "compute it as a tensor t of DType.I32, and read x[t[i]]"
     else:
-        reason = f"{noun_of(index)} is not an index"
+        reason = f"{symbolic.noun_of(index)} is not an index"
         remedy = "an index is an integer, or + - * // % of the variables of the body and of axes"
         if isinstance(index, slice) or index is Ellipsis:
             remedy += "; for all of a dimension, a variable of the body, or an axis that is folded"
-    raise refused(f"{tensor.name}[{text_of(index)}]", reason, remedy)
+    raise symbolic.refused(f"{tensor.name}[{symbolic.text_of(index)}]", reason, remedy)
 
 
 def at_position(positions: Tensor, indices: Sequence[Index], extent: Index) -> Index:

@@ -18,15 +18,8 @@ from onnx import ModelProto
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.imports import aten, external_files, load_onnx, read_supported_model
 from tensorwright.graph.imports import declared_types as declared_types_of_onnx
-from tensorwright.graph.imports import external_files, load_onnx, read_supported_model
-from tensorwright.graph.imports.aten import (
-    ExportedGraph,
-    declared_inputs,
-    is_archive,
-    load_exported,
-    read_pt2,
-)
 from tensorwright.graph.imports.open_dimensions import Sizes
 from tensorwright.graph.imports.shapes import InputShapes
 from tensorwright.ops import TensorType, number_of, sizes_of
@@ -41,7 +34,9 @@ class ExportedProgram(Protocol):
 
 
 Types: TypeAlias = Mapping[str, TensorType | DType]
-Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph | ExportedProgram
+Source: TypeAlias = (
+    str | os.PathLike[str] | bytes | ModelProto | aten.ExportedGraph | ExportedProgram
+)
 
 _TRIED_SIZES = (1, 2, 32, 512, 16384)
 _PROGRAMS = "tensorwright.integrations.pytorch.fx_record"  # by name: it imports PyTorch
@@ -57,8 +52,8 @@ def load_model(
     Raises:  as `load_onnx` and `load_exported`.
     """
     source = recorded(source)
-    if isinstance(source, ExportedGraph):
-        return load_exported(source, input_shapes, sizes)
+    if isinstance(source, aten.ExportedGraph):
+        return aten.load_exported(source, input_shapes, sizes)
     return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
 
 
@@ -67,10 +62,10 @@ def recorded(source: Source) -> Source:
 
     Raises:  as `read_pt2`; UnsupportedError for tensors of other kinds than plain arrays in memory.
     """
-    if isinstance(source, str | os.PathLike | bytes) and is_archive(source):
-        return read_pt2(source)
+    if isinstance(source, str | os.PathLike | bytes) and aten.is_archive(source):
+        return aten.read_pt2(source)
     if is_exported_program(source):
-        record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
+        record: aten.ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
         return record
     return source
 
@@ -80,7 +75,7 @@ def check_operators(source: str | os.PathLike[str] | bytes) -> None:
 
     Raises:  as `load_onnx`.
     """
-    if not is_archive(source):
+    if not aten.is_archive(source):
         read_supported_model(source)
 
 
@@ -93,8 +88,8 @@ def declared_types(
     Raises:  as `load_model`.  Nodes are read only if nothing says the rank of an output.
     """
     source = recorded(source)
-    if isinstance(source, ExportedGraph):
-        types = declared_inputs(source, input_shapes, sizes)
+    if isinstance(source, aten.ExportedGraph):
+        types = aten.declared_inputs(source, input_shapes, sizes)
         graph = _of_some_size(source, types)
         return types, {name: _of_any_size(name, graph.types[name]) for name in graph.outputs}
     given, said = declared_types_of_onnx(source, input_shapes, sizes)  # type: ignore[arg-type]
@@ -154,7 +149,7 @@ def _of_any_size(name: str, type_: TensorType) -> TensorType:
 
 def files_beside(path: Path) -> tuple[Path, ...]:
     """The files beside a model's file that hold its weights; an archive of PyTorch has them all."""
-    return () if is_archive(path) else external_files(path)
+    return () if aten.is_archive(path) else external_files(path)
 
 
 def is_exported_program(source: object) -> bool:

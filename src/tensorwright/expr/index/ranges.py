@@ -12,23 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tensorwright.expr.index.nodes import (
-    Condition,
-    Element,
-    Index,
-    IndexExpr,
-    Poly,
-    Symbol,
-    Var,
-    terms_of,
-)
-from tensorwright.expr.index.traversal import (
-    Arithmetic,
-    atoms_of,
-    free_vars,
-    limits_of,
-    value_of_node,
-)
+from tensorwright.expr.index import nodes, traversal
 from tensorwright.expr.symbolic import Interned
 
 
@@ -36,23 +20,23 @@ from tensorwright.expr.symbolic import Interned
 class Range(Interned):
     """An inclusive range low..high of an index expression."""
 
-    low: Index
-    high: Index
+    low: nodes.Index
+    high: nodes.Index
 
     @staticmethod
-    def of_extent(extent: Index) -> Range:
+    def of_extent(extent: nodes.Index) -> Range:
         """0..extent-1, the range of a loop."""
         return Range(0, extent - 1)
 
 
-Bounds = Mapping[Var, Range]
+Bounds = Mapping[nodes.Var, Range]
 
 
-def narrowed(bounds: Bounds, holding: Iterable[Condition]) -> dict[Var, Range]:
+def narrowed(bounds: Bounds, holding: Iterable[nodes.Condition]) -> dict[nodes.Var, Range]:
     """The ranges where conditions hold, as far as their inequalities in one variable tell."""
     narrow = dict(bounds)
-    for atom, scale, rest in limits_of(holding):
-        if isinstance(atom, Var) and atom in narrow:
+    for atom, scale, rest in traversal.limits_of(holding):
+        if isinstance(atom, nodes.Var) and atom in narrow:
             narrow[atom] = limited(narrow[atom], scale, rest)
     return narrow
 
@@ -67,10 +51,10 @@ def limited(reach: Range, scale: int, rest: int) -> Range:
     return Range(low, min(high, rest // -scale))
 
 
-def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
+def ranges_in(expression: nodes.Index, bounds: Bounds) -> tuple[tuple[nodes.Var, Range], ...]:
     """The ranges of the variables in an expression, and of those in these ranges; sorted."""
-    ranges: dict[Var, Range] = {}
-    pending = list(free_vars(expression))
+    ranges: dict[nodes.Var, Range] = {}
+    pending = list(traversal.free_vars(expression))
     while pending:
         var = pending.pop()
         own = bounds.get(var)
@@ -78,13 +62,13 @@ def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...
             ranges[var] = own
             for end in (own.low, own.high):
                 if not isinstance(end, int):  # most ranges are numbers
-                    pending += free_vars(end)
+                    pending += traversal.free_vars(end)
     if len(ranges) <= 1:
         return tuple(ranges.items())
     return tuple(sorted(ranges.items(), key=_name_of))
 
 
-def _name_of(pair: tuple[Var, Range]) -> str:
+def _name_of(pair: tuple[nodes.Var, Range]) -> str:
     return pair[0].name
 
 
@@ -115,17 +99,17 @@ class _NoSuchPointError(Exception):
     """A division that must be exact is not, a range is empty, or an element is not known."""
 
 
-def find_negative(expression: IndexExpr, bounds: Bounds) -> dict[IndexExpr, int] | None:
+def find_negative(expression: nodes.IndexExpr, bounds: Bounds) -> dict[nodes.IndexExpr, int] | None:
     """Values of variables and symbols, in their ranges, for which the expression is negative.
 
     None is not a proof: only corners are tried.
     """
     lowering = frozenset(
         atom
-        for monomial, coefficient in terms_of(expression)
+        for monomial, coefficient in nodes.terms_of(expression)
         if coefficient < 0
         for factor in monomial
-        for atom in atoms_of(factor)
+        for atom in traversal.atoms_of(factor)
     )
     for corner in _CORNERS:
         point = _Point(bounds, corner, lowering)
@@ -153,20 +137,24 @@ def _divided_exactly(dividend: int, divisor: int) -> int:
     return dividend // divisor
 
 
-_AT_A_POINT: Arithmetic[int] = Arithmetic(sum, _divided_exactly, _divided, _left_over, min, max)
+_AT_A_POINT: traversal.Arithmetic[int] = traversal.Arithmetic(
+    sum, _divided_exactly, _divided, _left_over, min, max
+)
 
 
 class _Point:
     """Values of variables and symbols, each chosen when it is asked for; mutable."""
 
-    def __init__(self, bounds: Bounds, corner: _Corner, lowering: frozenset[IndexExpr]) -> None:
+    def __init__(
+        self, bounds: Bounds, corner: _Corner, lowering: frozenset[nodes.IndexExpr]
+    ) -> None:
         self._bounds = bounds
         self._corner = corner
         self._lowering = lowering
-        self._values: dict[IndexExpr, int] = {}
-        self._asked: set[Var] = set()
+        self._values: dict[nodes.IndexExpr, int] = {}
+        self._asked: set[nodes.Var] = set()
 
-    def value(self, expression: Index) -> int:
+    def value(self, expression: nodes.Index) -> int:
         """The value of an expression at this point.  Raises _NoSuchPointError."""
         if isinstance(expression, int):
             return expression
@@ -176,28 +164,30 @@ class _Point:
         return value
 
     @property
-    def chosen(self) -> dict[IndexExpr, int]:
+    def chosen(self) -> dict[nodes.IndexExpr, int]:
         """The variables and symbols that were asked for."""
         return {
-            each: number for each, number in self._values.items() if isinstance(each, (Var, Symbol))
+            each: number
+            for each, number in self._values.items()
+            if isinstance(each, (nodes.Var, nodes.Symbol))
         }
 
-    def _computed(self, expression: IndexExpr) -> int:
+    def _computed(self, expression: nodes.IndexExpr) -> int:
         match expression:
-            case Poly():  # most are
+            case nodes.Poly():  # most are
                 pass
-            case Var():
+            case nodes.Var():
                 return self._end_of_range(expression)
-            case Symbol():
+            case nodes.Symbol():
                 corner = self._corner
                 wanted = corner.symbol if expression in self._lowering else corner.other
                 most = expression.most
                 return max(expression.least, wanted if most is None else min(wanted, most))
-            case Element():
+            case nodes.Element():
                 raise _NoSuchPointError
-        return value_of_node(expression, self.value, _AT_A_POINT)
+        return traversal.value_of_node(expression, self.value, _AT_A_POINT)
 
-    def _end_of_range(self, var: Var) -> int:
+    def _end_of_range(self, var: nodes.Var) -> int:
         own = self._bounds.get(var)
         if own is None:  # its value may be anything
             return 0

@@ -18,25 +18,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.base import SizeOperations, read_size
-from tensorwright.expr.index.nodes import (
-    ExactDiv,
-    FloorDiv,
-    Index,
-    IndexExpr,
-    Max,
-    Min,
-    Mod,
-    Poly,
-    Symbol,
-    ceil_div,
-    exact_div,
-    floor_div,
-    maximum,
-    minimum,
-    mod,
-    sum_of,
-    terms_of,
-)
+from tensorwright.expr.index import nodes
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
 
@@ -44,7 +26,7 @@ _FUNCTIONS = ("min", "max")  # of the text of sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedSize(Symbol):
+class NamedSize(nodes.Symbol):
     """A named size, divided by the number that divides it; `named_size` makes the size of it.
 
     least, most   what the quotient may be
@@ -91,7 +73,9 @@ class NamedSize(Symbol):
         return quotient
 
 
-def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: int = 1) -> Index:
+def named_size(
+    name: str, least: int = 1, greatest: int | None = None, divisor: int = 1
+) -> nodes.Index:
     """A size that is known by a name until a number is given for it.
 
     Raises:  ExpressionError for a name that is not an identifier, and where no number can be given.
@@ -113,7 +97,7 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     return NamedSize(name, divisor, low, most) * divisor
 
 
-def counted_size(name: str, greatest: int | None = None, least: int = 0) -> Index:
+def counted_size(name: str, greatest: int | None = None, least: int = 0) -> nodes.Index:
     """A size that is counted when a network runs; it may be 0 unless `least` says otherwise.
 
     Raises:  ExpressionError as `named_size`.
@@ -124,7 +108,7 @@ def counted_size(name: str, greatest: int | None = None, least: int = 0) -> Inde
 _CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"
 
 
-def parse_named_size(name: str, constraints: str) -> Index:
+def parse_named_size(name: str, constraints: str) -> nodes.Index:
     """Read the constraints of a size, the text of `NamedSize.constraints`.
 
     Raises:  ValueError for other text; ExpressionError for what no number fulfils.
@@ -136,12 +120,12 @@ def parse_named_size(name: str, constraints: str) -> Index:
     return named_size(name, int(least or 1), int(greatest) if greatest else None, int(divisor or 1))
 
 
-def named_sizes_of(*expressions: Index) -> tuple[NamedSize, ...]:
+def named_sizes_of(*expressions: nodes.Index) -> tuple[NamedSize, ...]:
     """The named sizes in some expressions, each once."""
     return tuple(each for each in symbols_of(*expressions) if isinstance(each, NamedSize))
 
 
-def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
+def with_sizes(expression: nodes.Index, values: Mapping[str, int]) -> nodes.Index:
     """The expression with numbers for named sizes; those that are not named stay.
 
     Raises:  ExpressionError for a number that a size may not be.
@@ -150,13 +134,13 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
     return substitute(expression, {each: each.checked(values[each.name]) for each in atoms})
 
 
-def solved_size(extent: Index, number: int) -> tuple[NamedSize, int] | None:
+def solved_size(extent: nodes.Index, number: int) -> tuple[NamedSize, int] | None:
     """The size that an extent determines, and its quotient: from 2*n + 1 = 9 that is n, 4.
 
     None where the extent is not a multiple of one size and a number more.
     Raises:  ValueError where the extent is never that number.
     """
-    terms = dict(terms_of(extent))
+    terms = dict(nodes.terms_of(extent))
     rest = number - terms.pop((), 0)
     if len(terms) != 1:
         return None
@@ -168,53 +152,53 @@ def solved_size(extent: Index, number: int) -> tuple[NamedSize, int] | None:
     return monomial[0], rest // factor
 
 
-def room_for(size: Index) -> Index:
+def room_for(size: nodes.Index) -> nodes.Index:
     """An upper bound of a size that is largest where all named sizes are: n + 3 for n - m + 4.
 
     Memory that is laid out for the greatest sizes has that room.
     """
     match size:
-        case int() | Symbol():
+        case int() | nodes.Symbol():
             return size
-        case Poly(terms):
-            return sum_of([_room_for_term(monomial, scale) for monomial, scale in terms])
-        case FloorDiv(a, int() as b):
-            return floor_div(room_for(a), b)
-        case FloorDiv(a, _):
+        case nodes.Poly(terms):
+            return nodes.sum_of([_room_for_term(monomial, scale) for monomial, scale in terms])
+        case nodes.FloorDiv(a, int() as b):
+            return nodes.floor_div(room_for(a), b)
+        case nodes.FloorDiv(a, _):
             return room_for(a)
-        case ExactDiv(a, b):
-            return ceil_div(room_for(a), b) if isinstance(b, int) else room_for(a)
-        case Mod(_, b):
+        case nodes.ExactDiv(a, b):
+            return nodes.ceil_div(room_for(a), b) if isinstance(b, int) else room_for(a)
+        case nodes.Mod(_, b):
             return room_for(b)
-        case Min(a, b):
-            return minimum(room_for(a), room_for(b))
-        case Max(a, b):
-            return maximum(room_for(a), room_for(b))
+        case nodes.Min(a, b):
+            return nodes.minimum(room_for(a), room_for(b))
+        case nodes.Max(a, b):
+            return nodes.maximum(room_for(a), room_for(b))
     raise TypeError(f"not a size: {size!r}")
 
 
-def _room_for_term(monomial: tuple[IndexExpr, ...], scale: int) -> Index:
+def _room_for_term(monomial: tuple[nodes.IndexExpr, ...], scale: int) -> nodes.Index:
     if scale > 0:
         return prod(map(room_for, monomial), start=scale)
-    return scale * prod(atom.least if isinstance(atom, Symbol) else 0 for atom in monomial)
+    return scale * prod(atom.least if isinstance(atom, nodes.Symbol) else 0 for atom in monomial)
 
 
-_OPERATIONS: SizeOperations[Index] = SizeOperations(
+_OPERATIONS: SizeOperations[nodes.Index] = SizeOperations(
     lambda number: number,
     operator.add,
     operator.sub,
     {
         "*": operator.mul,
-        "//": floor_div,
-        "/": exact_div,
-        "%": mod,
-        "min": minimum,
-        "max": maximum,
+        "//": nodes.floor_div,
+        "/": nodes.exact_div,
+        "%": nodes.mod,
+        "min": nodes.minimum,
+        "max": nodes.maximum,
     },
 )
 
 
-def parse_size(text: str, symbol: Callable[[str], Index | None]) -> Index:
+def parse_size(text: str, symbol: Callable[[str], nodes.Index | None]) -> nodes.Index:
     """Read what `str` of a size prints.
 
     symbol   what a name means, `n` or `x.0`; None where it means nothing

@@ -25,35 +25,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from tensorwright.expr.index.nodes import (
-    And,
-    Compare,
-    Condition,
-    Decision,
-    Element,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    IndexExpr,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Poly,
-    Relation,
-    Symbol,
-    Var,
-    compare,
-    exact_div,
-    floor_div,
-    maximum,
-    minimum,
-    mod,
-    parts_of,
-    sum_of,
-    terms_of,
-)
+from tensorwright.expr.index import nodes
+from tensorwright.expr.index.nodes import exact_div, floor_div, maximum, minimum, mod, sum_of
 from tensorwright.expr.symbolic import noun_of, refused
 
 Number = TypeVar("Number")
@@ -80,18 +53,18 @@ def _exact_quotient(dividend: int, divisor: int) -> int:
 
 INTEGERS: Arithmetic[int] = Arithmetic(sum, _exact_quotient, floordiv, lambda a, b: a % b, min, max)
 ARRAYS = Arithmetic(sum, floordiv, floordiv, lambda a, b: a % b, np.minimum, np.maximum)
-SYMBOLS: Arithmetic[Index] = Arithmetic(sum_of, exact_div, floor_div, mod, minimum, maximum)
+SYMBOLS: Arithmetic[nodes.Index] = Arithmetic(sum_of, exact_div, floor_div, mod, minimum, maximum)
 
 
 def value_of_node(
-    expression: IndexExpr, value: Callable[[Index], Number], over: Arithmetic[Number]
+    expression: nodes.IndexExpr, value: Callable[[nodes.Index], Number], over: Arithmetic[Number]
 ) -> Number:
     """The value of a node from those of its parts, for which `value` is asked.
 
     Raises:  TypeError for a node without arithmetic: a variable, a symbol, an element.
     """
     match expression:
-        case Poly(terms):
+        case nodes.Poly(terms):
             products: list[Any] = []
             for monomial, scale in terms:
                 product: Any = scale
@@ -99,74 +72,74 @@ def value_of_node(
                     product = value(atom) * product
                 products.append(product)
             return over.sum_of(products)
-        case ExactDiv(a, b):
+        case nodes.ExactDiv(a, b):
             return over.exact_div(value(a), value(b))
-        case FloorDiv(a, b):
+        case nodes.FloorDiv(a, b):
             return over.floor_div(value(a), value(b))
-        case Mod(a, b):
+        case nodes.Mod(a, b):
             return over.mod(value(a), value(b))
-        case Min(a, b):
+        case nodes.Min(a, b):
             return over.minimum(value(a), value(b))
-        case Max(a, b):
+        case nodes.Max(a, b):
             return over.maximum(value(a), value(b))
     raise TypeError(f"an index expression without parts: {expression!r}")
 
 
-def all_of(*parts: Condition) -> Condition:
+def all_of(*parts: nodes.Condition) -> nodes.Condition:
     """Conjunction, flattened, without duplicates; empty is true."""
-    kept: dict[Condition, None] = {}
+    kept: dict[nodes.Condition, None] = {}
     for part in map(_plain, parts):
         if part is False:
             return False
-        for leaf in part.parts if isinstance(part, And) else (part,):
+        for leaf in part.parts if isinstance(part, nodes.And) else (part,):
             if leaf is not True:
                 kept[leaf] = None
     if len(kept) <= 1:
         return next(iter(kept), True)
-    return And(tuple(kept))
+    return nodes.And(tuple(kept))
 
 
-def any_of(*parts: Condition) -> Condition:
+def any_of(*parts: nodes.Condition) -> nodes.Condition:
     """Disjunction, flattened, without duplicates; empty is false."""
-    kept: dict[Condition, None] = {}
+    kept: dict[nodes.Condition, None] = {}
     for part in map(_plain, parts):
         if part is True:
             return True
-        for leaf in part.parts if isinstance(part, Or) else (part,):
+        for leaf in part.parts if isinstance(part, nodes.Or) else (part,):
             if leaf is not False:
                 kept[leaf] = None
     if len(kept) <= 1:
         return next(iter(kept), False)
-    return Or(tuple(kept))
+    return nodes.Or(tuple(kept))
 
 
-def negate(condition: Condition) -> Condition:
+def negate(condition: nodes.Condition) -> nodes.Condition:
     """Negation, pushed into comparisons."""
     match _plain(condition):
         case bool() as holds:
             return not holds
-        case Compare(Relation.LT, left, right):
-            return compare(Relation.LE, right, left)
-        case Compare(Relation.LE, left, right):
-            return compare(Relation.LT, right, left)
-        case Compare(Relation.EQ, left, right):
-            return Compare(Relation.NE, left, right)
-        case Compare(_, left, right):
-            return Compare(Relation.EQ, left, right)
-        case Not(part):
+        case nodes.Compare(nodes.Relation.LT, left, right):
+            return nodes.compare(nodes.Relation.LE, right, left)
+        case nodes.Compare(nodes.Relation.LE, left, right):
+            return nodes.compare(nodes.Relation.LT, right, left)
+        case nodes.Compare(nodes.Relation.EQ, left, right):
+            return nodes.Compare(nodes.Relation.NE, left, right)
+        case nodes.Compare(_, left, right):
+            return nodes.Compare(nodes.Relation.EQ, left, right)
+        case nodes.Not(part):
             return part
-        case And(parts):
+        case nodes.And(parts):
             return any_of(*(negate(part) for part in parts))
-        case Or(parts):
+        case nodes.Or(parts):
             return all_of(*(negate(part) for part in parts))
 
 
-def _plain(condition: object) -> Condition:
+def _plain(condition: object) -> nodes.Condition:
     """A condition, for which a bool of NumPy may stand.
 
     Raises: ExpressionError for anything else.
     """
-    if isinstance(condition, (bool, Compare, And, Or, Not)):
+    if isinstance(condition, (bool, nodes.Compare, nodes.And, nodes.Or, nodes.Not)):
         return condition
     if isinstance(condition, np.bool_):
         return bool(condition)
@@ -177,22 +150,22 @@ def _plain(condition: object) -> Condition:
     )
 
 
-def gap_of(guard: Compare) -> Index | None:
+def gap_of(guard: nodes.Compare) -> nodes.Index | None:
     """The expression that is >= 0 exactly where an inequality holds; None for == and !=."""
     match guard.relation:
-        case Relation.LT:
+        case nodes.Relation.LT:
             return guard.right - guard.left - 1
-        case Relation.LE:
+        case nodes.Relation.LE:
             return guard.right - guard.left
         case _:
             return None
 
 
-def limits_of(holding: Iterable[Condition]) -> Iterator[tuple[IndexExpr, int, int]]:
+def limits_of(holding: Iterable[nodes.Condition]) -> Iterator[tuple[nodes.IndexExpr, int, int]]:
     """(a, s, r) for each inequality s*a + r >= 0 of one atom."""
     for part in holding:
-        gap = gap_of(part) if isinstance(part, Compare) else None
-        terms = dict(terms_of(gap)) if gap is not None else {}
+        gap = gap_of(part) if isinstance(part, nodes.Compare) else None
+        terms = dict(nodes.terms_of(gap)) if gap is not None else {}
         rest = terms.pop((), 0)
         if len(terms) == 1:
             ((monomial, scale),) = terms.items()
@@ -200,53 +173,58 @@ def limits_of(holding: Iterable[Condition]) -> Iterator[tuple[IndexExpr, int, in
                 yield monomial[0], scale, rest
 
 
-def conjuncts(condition: Condition) -> tuple[Condition, ...]:
+def conjuncts(condition: nodes.Condition) -> tuple[nodes.Condition, ...]:
     """The conditions that hold together exactly where this one does."""
-    return condition.parts if isinstance(condition, And) else (condition,)
+    return condition.parts if isinstance(condition, nodes.And) else (condition,)
 
 
-def comparisons_of(condition: Condition) -> Iterator[Compare]:
+def comparisons_of(condition: nodes.Condition) -> Iterator[nodes.Compare]:
     """Every comparison in a condition."""
     match condition:
-        case Compare():
+        case nodes.Compare():
             yield condition
-        case And(parts) | Or(parts):
+        case nodes.And(parts) | nodes.Or(parts):
             for part in parts:
                 yield from comparisons_of(part)
-        case Not(part):
+        case nodes.Not(part):
             yield from comparisons_of(part)
 
 
-def condition_sides(condition: Condition) -> Iterator[Index]:
+def condition_sides(condition: nodes.Condition) -> Iterator[nodes.Index]:
     """Every index expression compared somewhere in a condition."""
     for comparison in comparisons_of(condition):
         yield comparison.left
         yield comparison.right
 
 
-def map_comparisons(condition: Condition, change: Callable[[Compare], Condition]) -> Condition:
+def map_comparisons(
+    condition: nodes.Condition, change: Callable[[nodes.Compare], nodes.Condition]
+) -> nodes.Condition:
     """The condition with every comparison replaced, simplified again on the way up."""
     match condition:
         case bool():
             return condition
-        case Compare():
+        case nodes.Compare():
             return change(condition)
-        case And(parts):
+        case nodes.And(parts):
             return all_of(*(map_comparisons(part, change) for part in parts))
-        case Or(parts):
+        case nodes.Or(parts):
             return any_of(*(map_comparisons(part, change) for part in parts))
-        case Not(part):
+        case nodes.Not(part):
             return negate(map_comparisons(part, change))
 
 
-def map_condition(condition: Condition, on_index: Callable[[Index], Index]) -> Condition:
+def map_condition(
+    condition: nodes.Condition, on_index: Callable[[nodes.Index], nodes.Index]
+) -> nodes.Condition:
     """The condition with both sides of every comparison changed."""
     return map_comparisons(
-        condition, lambda each: compare(each.relation, on_index(each.left), on_index(each.right))
+        condition,
+        lambda each: nodes.compare(each.relation, on_index(each.left), on_index(each.right)),
     )
 
 
-def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
+def atoms_of(expression: nodes.Index) -> tuple[nodes.IndexExpr, ...]:
     """Every Var, Symbol and Element below an expression, once, depth first."""
     if isinstance(expression, int):
         return ()
@@ -257,54 +235,54 @@ def atoms_of(expression: Index) -> tuple[IndexExpr, ...]:
         return expression._atoms
 
 
-def _collected(expression: IndexExpr) -> tuple[IndexExpr, ...]:
-    is_atom = isinstance(expression, (Var, Symbol, Element))
-    parts = (atom for part in parts_of(expression) for atom in atoms_of(part))
+def _collected(expression: nodes.IndexExpr) -> tuple[nodes.IndexExpr, ...]:
+    is_atom = isinstance(expression, (nodes.Var, nodes.Symbol, nodes.Element))
+    parts = (atom for part in nodes.parts_of(expression) for atom in atoms_of(part))
     return tuple(dict.fromkeys((*((expression,) if is_atom else ()), *parts)))
 
 
-def free_vars(*expressions: Index) -> frozenset[Var]:
+def free_vars(*expressions: nodes.Index) -> frozenset[nodes.Var]:
     """The loop variables that occur in some of the expressions."""
     if len(expressions) == 1:
         return _free_vars(expressions[0])
     return _NO_VARS.union(*map(_free_vars, expressions))
 
 
-_NO_VARS: frozenset[Var] = frozenset()
+_NO_VARS: frozenset[nodes.Var] = frozenset()
 
 
-def _free_vars(expression: Index) -> frozenset[Var]:
+def _free_vars(expression: nodes.Index) -> frozenset[nodes.Var]:
     if isinstance(expression, int):
         return _NO_VARS
     try:
         return expression._free
     except AttributeError:
-        variables = frozenset(atom for atom in atoms_of(expression) if isinstance(atom, Var))
+        variables = frozenset(atom for atom in atoms_of(expression) if isinstance(atom, nodes.Var))
         object.__setattr__(expression, "_free", variables)
         return variables
 
 
-def decisions_of(*expressions: Index) -> frozenset[Decision]:
+def decisions_of(*expressions: nodes.Index) -> frozenset[nodes.Decision]:
     """The decisions that occur in some of the expressions."""
-    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, Decision))
+    return frozenset(a for e in expressions for a in atoms_of(e) if isinstance(a, nodes.Decision))
 
 
-def symbols_of(*expressions: Index) -> tuple[Symbol, ...]:
+def symbols_of(*expressions: nodes.Index) -> tuple[nodes.Symbol, ...]:
     """The decisions and sizes that occur in some of the expressions, each once."""
     atoms = (atom for expression in expressions for atom in atoms_of(expression))
-    return tuple(dict.fromkeys(atom for atom in atoms if isinstance(atom, Symbol)))
+    return tuple(dict.fromkeys(atom for atom in atoms if isinstance(atom, nodes.Symbol)))
 
 
-def has_element(expression: Index) -> bool:
+def has_element(expression: nodes.Index) -> bool:
     """Whether an element of a tensor is used somewhere in an expression."""
-    return any(isinstance(atom, Element) for atom in atoms_of(expression))
+    return any(isinstance(atom, nodes.Element) for atom in atoms_of(expression))
 
 
-def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
+def substitute(expression: nodes.Index, mapping: Mapping[Any, nodes.Index]) -> nodes.Index:
     """Replace Vars and Symbols by index expressions, simplifying again on the way up."""
     if isinstance(expression, int):
         return expression
-    if isinstance(expression, (Var, Symbol)):
+    if isinstance(expression, (nodes.Var, nodes.Symbol)):
         return mapping.get(expression, expression)
     atoms = atoms_of(expression)
     if mapping.keys().isdisjoint(atoms):
@@ -313,39 +291,47 @@ def substitute(expression: Index, mapping: Mapping[Any, Index]) -> Index:
 
 
 @lru_cache(maxsize=1 << 15)
-def _substituted(expression: IndexExpr, values: tuple[Index, ...]) -> Index:
+def _substituted(expression: nodes.IndexExpr, values: tuple[nodes.Index, ...]) -> nodes.Index:
     mapping = dict(zip(atoms_of(expression), values, strict=True))
     return _rebuilt(expression, lambda part: substitute(part, mapping))
 
 
-def replace_parts(expression: Index, mapping: Mapping[Index, Index]) -> Index:
+def replace_parts(
+    expression: nodes.Index, mapping: Mapping[nodes.Index, nodes.Index]
+) -> nodes.Index:
     """Replace whole quotients, remainders, minima and maxima, the outermost of several that are
     nested; simplifies again on the way up.
     """
     if isinstance(expression, int) or expression in mapping:
         return mapping.get(expression, expression)
-    if isinstance(expression, Var | Symbol):
+    if isinstance(expression, nodes.Var | nodes.Symbol):
         return expression
     return _rebuilt(expression, lambda part: replace_parts(part, mapping))
 
 
-def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> Index:
+def map_elements(
+    expression: nodes.Index, on_element: Callable[[nodes.Element], nodes.Index]
+) -> nodes.Index:
     """Replace every tensor element used as an index, innermost first."""
     if not has_element(expression) or isinstance(expression, int):
         return expression
     rebuilt = _rebuilt(expression, lambda part: map_elements(part, on_element))
-    if isinstance(expression, Element) and isinstance(rebuilt, Element):
+    if isinstance(expression, nodes.Element) and isinstance(rebuilt, nodes.Element):
         return on_element(rebuilt)
     return rebuilt
 
 
-def _rebuilt(expression: IndexExpr, again: Callable[[Index], Index]) -> Index:
+def _rebuilt(
+    expression: nodes.IndexExpr, again: Callable[[nodes.Index], nodes.Index]
+) -> nodes.Index:
     """A node with parts, rebuilt from their replacements."""
-    if type(expression) is Element:  # which is faster than to ask isinstance
-        return Element(expression.source, tuple(map(again, expression.indices)))
+    if type(expression) is nodes.Element:  # which is faster than to ask isinstance
+        return nodes.Element(expression.source, tuple(map(again, expression.indices)))
     return value_of_node(expression, again, SYMBOLS)
 
 
-def substitute_condition(condition: Condition, mapping: Mapping[Any, Index]) -> Condition:
+def substitute_condition(
+    condition: nodes.Condition, mapping: Mapping[Any, nodes.Index]
+) -> nodes.Condition:
     """`substitute` on both sides of every comparison."""
     return map_condition(condition, lambda side: substitute(side, mapping))

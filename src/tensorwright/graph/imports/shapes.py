@@ -9,15 +9,7 @@ from contextlib import contextmanager, suppress
 
 from onnx import GraphProto, ModelProto, ValueInfoProto, shape_inference
 
-from tensorwright import expr
-from tensorwright.base import (
-    Advice,
-    DType,
-    ExpressionError,
-    InputError,
-    UndecidedError,
-    sizes_advice,
-)
+from tensorwright import base, expr
 from tensorwright.graph.imports.open_dimensions import OpenDimensions, Sizes, name_dimensions
 from tensorwright.graph.imports.refusals import model_error, unsupported
 from tensorwright.graph.imports.tensors import DTYPES, dtype_of
@@ -46,8 +38,8 @@ def _dims(info: ValueInfoProto) -> list[int | str] | None:
     return extents
 
 
-def _fail(where: str, reason: str, remedy: str = _SHAPES) -> InputError:
-    return InputError(stage="import", where=where, reason=reason, remedy=remedy)
+def _fail(where: str, reason: str, remedy: str = _SHAPES) -> base.InputError:
+    return base.InputError(stage="import", where=where, reason=reason, remedy=remedy)
 
 
 def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
@@ -112,11 +104,11 @@ def _resolve(
                 raise _fail(f"input shape {info.name}", reason, _ONE_NUMBER)
         return extents
     if dims is None:
-        raise UndecidedError(
+        raise base.UndecidedError(
             stage="import",
             where=f"input {info.name}",
             reason="the model leaves its shape open",
-            remedy=Advice(
+            remedy=base.Advice(
                 f'input_shapes={{"{info.name}": (1, 3, 224, 224)}} (with your own extents)',
                 f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)',
             ),
@@ -125,7 +117,7 @@ def _resolve(
         if not expr.is_nonnegative(extent):
             least = least_for(extent >= 0) if isinstance(extent, expr.IndexExpr) else {}
             say = "say the least number that it may be"
-            told = sizes_advice(least, f"{say}: ") if least else f"{say}, of each of its sizes"
+            told = base.sizes_advice(least, f"{say}: ") if least else f"{say}, of each of its sizes"
             raise model_error(f"input {info.name}", f"its extent {extent} may be negative", told)
     return shape
 
@@ -188,7 +180,7 @@ def declared_type(info: ValueInfoProto) -> TensorType | None:
     return TensorType(DTYPES[elements], shape) if len(shape) == len(dims) else None
 
 
-def output_types(model: ModelProto) -> dict[str, TensorType | DType | None]:
+def output_types(model: ModelProto) -> dict[str, TensorType | base.DType | None]:
     """The types of a model's outputs as it declares them, or as ONNX infers them; the element type
     of one whose rank neither says, or None.
     """
@@ -196,7 +188,7 @@ def output_types(model: ModelProto) -> dict[str, TensorType | DType | None]:
     if any(_dims(info) is None for info in infos):
         with suppress(ValueError, RuntimeError):  # a model that is too large, or that it misreads
             infos = shape_inference.infer_shapes(model).graph.output
-    types: dict[str, TensorType | DType | None] = {}
+    types: dict[str, TensorType | base.DType | None] = {}
     for info in infos:
         dims = _dims(info)
         if dims is None:
@@ -228,7 +220,7 @@ def declared_input_types(
     shapes: InputShapes | None,
     readers: Mapping[str, str],
     sizes: Sizes,
-) -> dict[str, TensorType | DType]:
+) -> dict[str, TensorType | base.DType]:
     """As `input_types`; the element type alone of an input whose rank each call decides."""
     has_rank = {info.name: _dims(info) is not None or info.name in (shapes or {}) for info in infos}
     ranked = [info for info in infos if has_rank[info.name]]
@@ -299,6 +291,6 @@ def _check_bounds(name: str, number: int, bounded: expr.Index | None) -> None:
     for size in expr.named_sizes_of(*(() if bounded is None else (bounded,))):
         try:
             size.checked(number)
-        except ExpressionError as error:
+        except base.ExpressionError as error:
             reason = f"it is {number}, and {error.reason}"
             raise _fail(f"input shape {name}", reason, "give a number within its bounds") from None
