@@ -246,9 +246,7 @@ def plan_sizes(
     return tuple(
         runtime.PlanSize(
             size.name,
-            size.least * size.divisor,
-            None if size.most is None else size.most * size.divisor,
-            size.divisor,
+            *size.bounds,
             # a tensor of 0 bytes gets no memory
             size.divisor * min(size.most or max(1, size.least), max(size.least, _MOST_RESERVED)),
             runtime.amount_of(bounds[size.name]) if size.name in bounds else None,

@@ -180,7 +180,7 @@ def _program_in(
         if each.least == each.most:
             narrow[size] = size.checked(each.least)
         else:
-            least = max(each.least, size.least * size.divisor)
+            least = max(each.least, size.bounds.least)
             whole = expr.named_size(size.name, least, _most_of(size, each.most), size.divisor)
             (narrow[size],) = expr.named_sizes_of(whole)
     if not narrow:
@@ -200,8 +200,7 @@ def _program_in(
 
 
 def _most_of(size: expr.NamedSize, most: int | None) -> int | None:
-    own = None if size.most is None else size.most * size.divisor
-    limits = [each for each in (own, most) if each is not None]
+    limits = [each for each in (size.bounds.most, most) if each is not None]
     return min(limits, default=None)
 
 

@@ -33,8 +33,8 @@ from tensorwright.base.printing import (
     HERE, Dump, Printer, collect_dumps, dump, dump_subject, is_dumped, timed_stage,
 )
 from tensorwright.base.size_text import (
-    Amount, Formula, SizeOperations, amount_at, batch_sizes, number_in, product_of_amounts,
-    read_size, sizes_text, typical_number, usual_numbers, whole_numbers,
+    Amount, Formula, SizeBounds, SizeOperations, amount_at, batch_sizes, number_in,
+    product_of_amounts, read_size, sizes_text, usual_numbers, whole_numbers,
 )
 from tensorwright.base.sources import (
     EXTENSIONS, LABORATORY, SUITE_LOADERS, LaboratoryPart, digest_of_bytes, digest_of_file,

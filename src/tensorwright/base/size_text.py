@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tensorwright.base.errors import UnsupportedError, UsageError
 from tensorwright.base.tensors import OpenSize
@@ -227,35 +227,48 @@ def amount_at(amount: Amount, values: Mapping[str, int]) -> int:
     return amount if isinstance(amount, int) else amount.at(values)
 
 
-def typical_number(least: int, most: int | None, divisor: int) -> int:
-    """The number assumed for a size in costs, schedules and examples: three quarters of the way
-    from its least to its greatest number, on a logarithmic scale.
+class SizeBounds(NamedTuple):
+    """The least and the greatest number of a size, and what divides it: "8..512 by 8"."""
 
-    A size without a greatest number is 128. If its least number is not only its divisor but that of
-    one window of a convolution, the size has so many windows that the last tile of them is cheap.
-    What suits many rows suits more of them, and tiles are made smaller for fewer.
-    """
-    number = max(_TYPICAL, _TYPICAL_WINDOWS * least if least > divisor else 0)
-    if most is not None:
-        number = math.isqrt(math.isqrt(max(1, least) * most) * most)
-    return max(least, number - number % divisor)
+    least: int
+    most: int | None
+    divisor: int = 1
+
+    def __str__(self) -> str:
+        steps = f" by {self.divisor}" if self.divisor > 1 else ""
+        return f"{self.least}..{'' if self.most is None else self.most}{steps}"
+
+    @property
+    def typical(self) -> int:
+        """The number assumed for a size in costs, schedules and examples: three quarters of the way
+        from its least to its greatest number, on a logarithmic scale.
+
+        A size without a greatest number is 128. If its least number is not only its divisor but
+        that of one window of a convolution, the size has so many windows that the last tile of
+        them is cheap. What suits many rows suits more of them, and tiles are made smaller for
+        fewer.
+        """
+        least, most, divisor = self
+        number = max(_TYPICAL, _TYPICAL_WINDOWS * least if least > divisor else 0)
+        if most is not None:
+            number = math.isqrt(math.isqrt(max(1, least) * most) * most)
+        return max(least, number - number % divisor)
 
 
 def usual_numbers(
-    bounds: Mapping[str, tuple[int, int | None, int]], shapes: Iterable[Sequence[object]]
+    bounds: Mapping[str, SizeBounds], shapes: Iterable[Sequence[object]]
 ) -> dict[str, int]:
     """The numbers with which an open program is run and measured when nobody names others.
 
     A size that counts samples is 1, or the least that it may be; others have typical numbers.
 
-    bounds   least, most and divisor of each size          shapes   of the inputs
+    bounds   of each size          shapes   of the inputs
     """
     batches = batch_sizes(shapes, bounds)
-    numbers: dict[str, int] = {}
-    for name, (least, most, divisor) in bounds.items():
-        first = max(least, divisor)
-        numbers[name] = first if name in batches else typical_number(least, most, divisor)
-    return numbers
+    return {
+        name: max(each.least, each.divisor) if name in batches else each.typical
+        for name, each in bounds.items()
+    }
 
 
 def whole_numbers(values: Mapping[str, Any]) -> dict[str, int]:

@@ -7,7 +7,9 @@ folder does not import them.
 """
 
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, are_alike, rename_tensors
+from tensorwright.graph.graph import (
+    PLAIN, Graph, Layout, Node, are_alike, free_name, rename_tensors,
+)
 from tensorwright.graph.infer import operator_of, verify
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
 from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts

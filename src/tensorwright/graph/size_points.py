@@ -99,12 +99,13 @@ def _combined(sizes: Sequence[NamedSize], values: Values) -> list[dict[str, int]
     numbers: list[list[tuple[str, int]]] = []
     for name, given in values.items():
         if name not in by_name:
-            listed = ", ".join(map(_described, sizes)) or "it has none: all its shapes are numbers"
+            listed = ", ".join(f"{size.name} in {size.bounds}" for size in sizes)
+            none = "it has none: all its shapes are numbers"
             raise base.UsageError(
                 stage="sizes",
                 where=f"size {name}",
                 reason="there is no such size to tune for",
-                remedy=base.did_you_mean(str(name), by_name, f"its sizes are {listed}"),
+                remedy=base.did_you_mean(str(name), by_name, f"its sizes are {listed or none}"),
             )
         several = (given,) if isinstance(given, int) else tuple(given)
         numbers.append([(name, _admitted(by_name[name], number)) for number in several])
@@ -117,22 +118,16 @@ def _admitted(size: NamedSize, number: int) -> int:
         raise base.UsageError(
             stage="sizes",
             where=f"size {size.name} = {number}",
-            reason=f"it is {_described(size)}",
+            reason=f"it is {size.name} in {size.bounds}",
             remedy="name another number, or give other bounds",
         )
     return number
 
 
-def _described(size: NamedSize) -> str:
-    most = "" if size.most is None else str(size.most * size.divisor)
-    steps = f" by {size.divisor}" if size.divisor > 1 else ""
-    return f"{size.name} in {size.least * size.divisor}..{most}{steps}"
-
-
 def _suggested(sizes: Sequence[NamedSize]) -> list[dict[str, int]]:
     """The least and typical sizes and the points between; of a single size, the greatest, too."""
     typical = representative(sizes)
-    low = {size.name: size.least * size.divisor for size in sizes}
+    low = {size.name: size.bounds.least for size in sizes}
     points = [low, halfway(sizes), typical]
     if len(sizes) == 1 and sizes[0].most is not None:
         points.append({sizes[0].name: _greatest(sizes[0])})
@@ -141,14 +136,12 @@ def _suggested(sizes: Sequence[NamedSize]) -> list[dict[str, int]]:
 
 def halfway(sizes: Iterable[NamedSize]) -> dict[str, int]:
     """Numbers in the middle between the bounds, on a logarithmic scale."""
-    return {s.name: _mean(s.least * s.divisor, _greatest(s), s.divisor) for s in sizes}
+    return {s.name: _mean(s.bounds.least, _greatest(s), s.divisor) for s in sizes}
 
 
 def _greatest(size: NamedSize) -> int:
     """The greatest number; a typical one where there is none."""
-    if size.most is None:
-        return base.typical_number(size.least * size.divisor, None, size.divisor)
-    return size.most * size.divisor
+    return size.bounds.typical if size.bounds.most is None else size.bounds.most
 
 
 def _mean(low: int, high: int, divisor: int) -> int:

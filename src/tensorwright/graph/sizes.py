@@ -149,26 +149,15 @@ def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
 
 def representative(sizes: Iterable[expr.NamedSize]) -> dict[str, int]:
     """A typical number for each size."""
-    return {name: base.typical_number(*bounds) for name, bounds in _bounds(sizes).items()}
+    return {size.name: size.bounds.typical for size in sizes}
 
 
 def usual_sizes(
     sizes: Iterable[expr.NamedSize], inputs: Iterable[base.TensorType | expr.Placeholder]
 ) -> dict[str, int]:
     """The numbers for runs and measurements when nobody names others, as `usual_numbers`."""
-    return base.usual_numbers(_bounds(sizes), [each.shape for each in inputs])
-
-
-def _bounds(sizes: Iterable[expr.NamedSize]) -> dict[str, tuple[int, int | None, int]]:
-    """The least and the greatest number of each size, and its divisor."""
-    return {
-        size.name: (
-            size.least * size.divisor,
-            None if size.most is None else size.most * size.divisor,
-            size.divisor,
-        )
-        for size in sizes
-    }
+    bounds = {size.name: size.bounds for size in sizes}
+    return base.usual_numbers(bounds, [each.shape for each in inputs])
 
 
 def least_sizes(sizes: Iterable[expr.NamedSize]) -> dict[str, int]:
@@ -271,7 +260,7 @@ def require_numbers(graph: Graph, stage: str) -> Graph:
         return graph
     names = ", ".join(each.name for each in sizes)
     require_uncounted(graph, stage)
-    numbers = [(each.name, each.least * each.divisor) for each in sizes]
+    numbers = [(each.name, each.bounds.least) for each in sizes]
     option = ",".join(f"{name}:{number}" for name, number in numbers)
     given = ", ".join(f'"{name}": {number}' for name, number in numbers)
     raise base.UnsupportedError(

@@ -54,7 +54,8 @@ def deciding_bounds(condition: expr.Condition) -> str:
             for narrow in way(condition, atom):
                 answer = _answer(condition, atom, narrow)
                 if answer is True or (answer is False and (is_of_empty or not is_equality)):
-                    return _text(narrow)
+                    is_one = narrow.most == narrow.least
+                    return f"{narrow.name}={narrow.bounds.least if is_one else narrow.bounds}"
     return ""
 
 
@@ -127,14 +128,6 @@ def _single(_: expr.Compare, atom: expr.NamedSize) -> Iterator[expr.NamedSize]:
     """The least number alone."""
     number = max(1, atom.least)
     yield expr.NamedSize(atom.name, atom.divisor, number, number)
-
-
-def _text(size: expr.NamedSize) -> str:
-    least, by = size.least * size.divisor, f" by {size.divisor}" if size.divisor > 1 else ""
-    if size.most == size.least:
-        return f"{size.name}={least}"
-    most = "" if size.most is None else size.most * size.divisor
-    return f"{size.name}={least}..{most}{by}"
 
 
 _MOST_SIZES = 3

@@ -1,6 +1,6 @@
 """Selections by steps that make a DAG cheaper, from the cheapest trees on.
 
-    cheapest_dag(problem).selection        no step makes it cheaper, where `is_done`
+    cheap_selections(problem, 1)[0]        no step makes it cheaper
 
 Two kinds of steps.  One class takes another of its nodes.  Or a class that nobody uses is put to
 use: all used classes that have a node above it take that node together.  So two products become the
@@ -186,36 +186,10 @@ _TRIES = 4  # for each selection that is wanted
 _ALIKE = 1e-6  # of the whole: costs that differ by less are the same
 
 
-@dataclass(frozen=True, slots=True)
-class LocalSearch:
-    """A selection, and how it was found.
-
-    rounds    passes over all classes
-    steps     classes that were looked at or changed
-    is_done   whether no step makes it cheaper; else the steps were used up
-    """
-
-    selection: Selection
-    rounds: int
-    steps: int
-    is_done: bool
-
-
-def cheapest_dag(
-    problem: ExtractionProblem, start: Selection | None = None, most_steps: int = 20_000_000
-) -> LocalSearch:
-    """Improve a selection, that of the cheapest trees where none is given.
-
-    most_steps   classes looked at
-    Raises:  ValueError where a root has no finite term.
-    """
-    return LocalSearcher(problem, most_steps).improve(start)
-
-
 class LocalSearcher:
     """Searches in one problem, which share their results about it.
 
-    draft        that of the last search          most_steps   of each
+    draft        that of the last search          most_steps   of each: classes looked at
     Raises:  ValueError where a root has no finite term.
     """
 
@@ -240,8 +214,8 @@ class LocalSearcher:
                 for each in below:
                     self._above[each].append((name, node))
 
-    def improve(self, start: Selection | None = None, fixed: int = -1) -> LocalSearch:
-        """Improve a selection.
+    def improve(self, start: Selection | None = None, fixed: int = -1) -> Selection:
+        """Improve a selection, that of the cheapest trees where none is given.
 
         fixed   a class that keeps its node; then only single classes take other nodes
         """
@@ -249,10 +223,8 @@ class LocalSearcher:
         draft.rebase(self._usual)
         draft.begin(start)
         self._fixed = fixed
-        rounds = 0
         has_gained, is_done = True, False
         while not is_done and not self.is_spent():
-            rounds += 1
             if self.one_round():
                 has_gained = True
             elif has_gained and fixed < 0:
@@ -260,7 +232,7 @@ class LocalSearcher:
                 has_gained = False
             else:
                 is_done = True
-        return LocalSearch(draft.selection(), rounds, draft.steps, is_done)
+        return draft.selection()
 
     def is_spent(self) -> bool:
         """Whether the steps are used up."""
@@ -330,14 +302,14 @@ def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection,
     Raises:  ValueError where a root has no finite term.
     """
     searcher = LocalSearcher(problem)
-    first = searcher.improve().selection
+    first = searcher.improve()
     if count == 1:
         return (first,)
     unit = _ALIKE * max(first.cost, 1e-30)
     selections = {_costs(problem, first, unit): first}
     starts = list(islice(_next_steps(searcher.draft, first), _TRIES * count))
     for name, start in starts:
-        other = searcher.improve(start, name).selection
+        other = searcher.improve(start, name)
         selections.setdefault(_costs(problem, other, unit), other)
     return tuple(sorted(selections.values(), key=lambda each: (each.cost, each.nodes))[:count])
 

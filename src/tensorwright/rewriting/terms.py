@@ -239,16 +239,6 @@ def substitute(
     return Apply(term.operator, params, tuple(substitute(a, terms, sizes) for a in term.args))
 
 
-def with_subterm(term: Term, old: Term, new: Term) -> Term:
-    """The term with one of its subterms replaced wherever it stands."""
-    if term == old:
-        return new
-    if isinstance(term, Input):
-        return term
-    args = tuple(with_subterm(arg, old, new) for arg in term.args)
-    return Apply(term.operator, term.params, args)
-
-
 def with_params(term: Term, change: Callable[[Param], Iterable[Param]]) -> Term:
     """The term with each parameter replaced by others."""
     if isinstance(term, Input):

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.rewriting.extraction import problems
 
 from tensorwright.rewriting.extraction import ExtractionProblem
-from tensorwright.rewriting.local_search import cheapest_dag
+from tensorwright.rewriting.local_search import cheap_selections
 from tensorwright_lab.exact_extraction import cheapest_exact
 from tensorwright_lab.exact_extraction.conflicts import exclusive_users
 from tensorwright_lab.exact_extraction.decomposition import independent_parts
@@ -67,7 +67,7 @@ def test_what_is_left_out_is_not_needed(seed: int, steps: int) -> None:
 
 def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
     problem = problems.split_again()
-    most, size, steps = cheapest_dag(problem).selection.cost, 0, 3
+    most, size, steps = cheap_selections(problem, 1)[0].cost, 0, 3
     nodes = tuple(range(len(problem.cost)))
     while size != len(nodes):
         size = len(nodes)

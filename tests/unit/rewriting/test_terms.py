@@ -86,12 +86,6 @@ def test_rules_are_values():
     assert hash(rule) == hash(parse_rule(rule_text(rule)))
 
 
-def test_a_subterm_is_replaced_wherever_it_stands() -> None:
-    term = parse_term("ewadd(relu(?x), exp(relu(?x)))")
-    put = terms.with_subterm(term, parse_term("relu(?x)"), terms.Input("t"))
-    assert term_text(put) == "ewadd(?t, exp(?t))"
-
-
 def test_a_parameter_becomes_several() -> None:
     term = parse_term("transpose[_p](relu(transpose[1, 0](?x)))")
     put = terms.with_params(term, lambda param: (0, 2, 1) if param == "_p" else (param,))

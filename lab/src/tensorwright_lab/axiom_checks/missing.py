@@ -18,6 +18,7 @@ from tensorwright.rewriting import terms
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prove import problems_of
 from tensorwright.rewriting.prove.refute import refute
+from tensorwright_lab.rule_generation.generalize.widening import with_subterm
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def _simpler(rule: terms.Rule) -> Iterator[terms.Rule]:
     fresh = _fresh(rule)
     for term in sorted(shared, key=lambda each: (-operator_count(each), str(each))):
         if term not in (left, right):
-            put = (terms.with_subterm(side, term, terms.Input(fresh)) for side in (left, right))
+            put = (with_subterm(side, term, terms.Input(fresh)) for side in (left, right))
             yield replace(rule, left=(next(put),), right=(next(put),))
 
 

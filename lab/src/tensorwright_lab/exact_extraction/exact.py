@@ -122,7 +122,7 @@ class _Search:
     ) -> _Solution:
         searcher = LocalSearcher(problem)
         best = min(
-            (each for each in (start, searcher.improve().selection) if each),
+            (each for each in (start, searcher.improve()) if each),
             key=lambda each: each.cost,
         )
         size = len(problem.cost)
@@ -200,7 +200,7 @@ class _Search:
                 break
             bound = max(bound, relaxed.bound)
             bounds.append(bound)
-            other = searcher.improve(_rounded(problem, relaxed)).selection
+            other = searcher.improve(_rounded(problem, relaxed))
             best = min(best, other, key=lambda each: each.cost)
             if bound >= best.cost * (1 - 1e-7):
                 return _Solution(best, bound)

@@ -49,7 +49,7 @@ def example_sizes(sizes: tuple[PlanSize, ...]) -> tuple[dict[str, int], ...]:
     """
     least = {size.name: size.least for size in sizes}
     middle = {size.name: _middle(size) for size in sizes}
-    larger = {size.name: size.typical for size in sizes}
+    larger = {size.name: size.bounds.typical for size in sizes}
     return tuple(
         values
         for number, values in enumerate((least, middle, larger))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.base import SizeOperations, read_size
+from tensorwright.base import SizeBounds, SizeOperations, read_size
 from tensorwright.expr.index import nodes
 from tensorwright.expr.index.traversal import substitute, symbols_of
 from tensorwright.expr.symbolic import refused
@@ -46,11 +46,17 @@ class NamedSize(nodes.Symbol):
         return self.name if self.divisor == 1 else f"{self.name}/{self.divisor}"
 
     @property
+    def bounds(self) -> SizeBounds:
+        """The bounds of the size itself."""
+        most = None if self.most is None else self.most * self.divisor
+        return SizeBounds(self.least * self.divisor, most, self.divisor)
+
+    @property
     def constraints(self) -> str:
         """The constraints of the size besides being 1 or more: "4 <= n <= 512, n % 4 == 0"."""
-        least, most = self.least * self.divisor, self.most
+        least, most, _ = self.bounds
         low = f"{least} <= " if self.least != 1 else ""
-        high = f" <= {most * self.divisor}" if most is not None else ""
+        high = f" <= {most}" if most is not None else ""
         parts = [f"{low}{self.name}{high}"] if low or high else []
         parts += [f"{self.name} % {self.divisor} == 0"] if self.divisor > 1 else []
         return ", ".join(parts)

@@ -29,7 +29,7 @@ from typing import TypeAlias
 from onnx import ModelProto, NodeProto
 
 from tensorwright import expr
-from tensorwright.base import AttributeValue, ExpressionError, UsageError, did_you_mean
+from tensorwright.base import AttributeValue, ExpressionError, SizeBounds, UsageError, did_you_mean
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Node, free_name
 from tensorwright.ops import TensorType
@@ -200,31 +200,32 @@ def is_bounds(text: str) -> bool:
     return _BOUNDS.fullmatch(text.strip()) is not None
 
 
-def read_bounds(name: str, bounds: object, low: int = 1) -> tuple[int, int | None, int]:
+def read_bounds(name: str, bounds: object, low: int = 1) -> SizeBounds:
     """The least and the greatest number, and what divides them; `low` is the least of "..64".
 
     Raises:  UsageError for what says none, and for numbers that no extent has.
     """
-    least, greatest, divisor = _numbers_of(name, bounds, low)
-    if max(least, greatest or 0, divisor) > _LARGEST:
+    numbers = _numbers_of(name, bounds, low)
+    if max(filter(None, numbers)) > _LARGEST:
         reason = f"it has a number above {_LARGEST}"
         raise _refused(f"{name}={bounds!r}", reason, '"1.." says that there is no greatest number')
-    return least, greatest, divisor
+    return numbers
 
 
-def _numbers_of(name: str, bounds: object, low: int) -> tuple[int, int | None, int]:
+def _numbers_of(name: str, bounds: object, low: int) -> SizeBounds:
     if isinstance(bounds, int) and not isinstance(bounds, bool):
-        return bounds, bounds, 1
+        return SizeBounds(bounds, bounds)
     if isinstance(bounds, str) and (match := _BOUNDS.fullmatch(bounds.strip())):
         number, least, greatest, divisor = match.groups()
         if number:
             least = greatest = number
-        return int(least or low), int(greatest) if greatest else None, int(divisor or 1)
+        most = int(greatest) if greatest else None
+        return SizeBounds(int(least or low), most, int(divisor or 1))
     if isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2:
         least, greatest = bounds
         is_open = greatest is None
         if all(type(each) is int for each in (least, *(() if is_open else (greatest,)))):
-            return least, greatest, 1
+            return SizeBounds(least, greatest)
     raise _refused(f"{name}={bounds!r}", "it says neither a number nor bounds", _REMEDY)
 
 
@@ -235,15 +236,7 @@ def narrowed(bounds: Bounds, others: str) -> Bounds:
         return others
     (least, most, divisor), (low, high, by) = (read_bounds("", each) for each in texts)
     ends = [end for end in (most, high) if end is not None]
-    step = lcm(divisor, by)
-    return f"{max(least, low)}..{min(ends) if ends else ''} by {step}"
-
-
-def bounds_text(size: expr.NamedSize) -> str:
-    """The bounds of a size, as `read_bounds` reads them: "8..512 by 8"."""
-    most = "" if size.most is None else size.most * size.divisor
-    multiples = f" by {size.divisor}" if size.divisor > 1 else ""
-    return f"{size.least * size.divisor}..{most}{multiples}"
+    return str(SizeBounds(max(least, low), min(ends, default=None), lcm(divisor, by)))
 
 
 def within(own: Mapping[str, str], given: Sizes) -> dict[str, Bounds]:

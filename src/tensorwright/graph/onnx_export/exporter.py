@@ -15,7 +15,7 @@ from onnx import GraphProto, ModelProto, helper, numpy_helper
 
 from tensorwright.base import InternalError, output_error, write_atomically
 from tensorwright.graph.graph import Graph, Node, rename_tensors
-from tensorwright.graph.imports.open_dimensions import SIZES_PROPERTY, bounds_text
+from tensorwright.graph.imports.open_dimensions import SIZES_PROPERTY
 from tensorwright.graph.nested import BRANCH, own_inputs
 from tensorwright.graph.onnx_export.call import (
     ONNX_DTYPES,
@@ -124,7 +124,7 @@ def _write_nodes(graph: Graph, writing: Writing) -> None:
 
 def _checked(body: GraphProto, oldest: int, graph: Graph) -> ModelProto:
     """The model in the oldest operator set whose operators accept these element types."""
-    bounds = {size.name: bounds_text(size) for size in graph.sizes}
+    bounds = {size.name: str(size.bounds) for size in graph.sizes}
     for version in range(oldest, onnx.defs.onnx_opset_version() + 1):
         model = helper.make_model(
             body,

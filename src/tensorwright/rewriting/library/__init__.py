@@ -7,5 +7,5 @@ that the others do not imply.
 
 from tensorwright.rewriting.library.own_rules import (
     LibraryRule, head_of, library_text, listed_rules, load_library, read_library, read_own_rules,
-    rule_lines, shipped_path, unused_name,
+    rule_lines, shipped_path,
 )

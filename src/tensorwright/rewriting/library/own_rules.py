@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, takewhile
@@ -26,6 +26,7 @@ from typing import NoReturn
 
 from tensorwright.base import UsageError
 from tensorwright.farm import LocalFarm
+from tensorwright.graph import free_name
 from tensorwright.rewriting import prove
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import numbered_rules, parse_rule, parse_rules, rule_text
@@ -199,16 +200,6 @@ def _named(rules: Sequence[Rule]) -> Iterator[Rule]:
     """The rules, each with a name that no other has, those that ship included."""
     taken = {*(each.rule.name for each in load_library())}
     for rule in rules:
-        name = unused_name(rule.name or "own", taken)
+        name = free_name(rule.name or "own", taken, 2, "-")
         taken.add(name)
         yield replace(rule, name=name)
-
-
-def unused_name(name: str, taken: Container[str]) -> str:
-    """The name, with a number where it is taken; in the same order the same names come out."""
-    number = 1
-    unused = name
-    while unused in taken:
-        number += 1
-        unused = f"{name}-{number}"
-    return unused

@@ -69,7 +69,7 @@ def chosen_values(
                 reason="there is no such size",
                 remedy=base.did_you_mean(name, names, f"its sizes are {listed}"),
             )
-    bounds = {size.name: (size.least, size.most, size.divisor) for size in sizes}
+    bounds = {size.name: size.bounds for size in sizes}
     return base.usual_numbers(bounds, [spec.shape for spec in inputs]) | given
 
 

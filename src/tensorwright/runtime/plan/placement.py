@@ -238,7 +238,7 @@ def choose_teams(
     limits   the most threads of some kernels, 0 for all; `seconds_of` decides for the others, with
              typical values of named sizes
     """
-    numbers = plan.at({size.name: size.typical for size in plan.sizes})
+    numbers = plan.at({size.name: size.bounds.typical for size in plan.sizes})
     limited = tuple(_limited(step, plan, seconds_of, limits) for step in numbers.steps)
     teams = () if plan.threads == 1 else tuple(_teams(limited, plan, seconds_of))
     steps = tuple(map(_as_limited, plan.steps, limited))

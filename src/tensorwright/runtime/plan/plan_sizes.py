@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from tensorwright.base import Amount, Formula, amount_at, typical_number
+from tensorwright.base import Amount, Formula, SizeBounds, amount_at
 
 T = TypeVar("T")
 
@@ -45,9 +45,9 @@ class PlanSize:
         return is_between and value % self.divisor == 0
 
     @property
-    def typical(self) -> int:
-        """The number that stands for it in prices and examples."""
-        return typical_number(self.least, self.most, self.divisor)
+    def bounds(self) -> SizeBounds:
+        """The bounds alone."""
+        return SizeBounds(self.least, self.most, self.divisor)
 
     @property
     def demand(self) -> str:
@@ -57,9 +57,7 @@ class PlanSize:
         return f"at least {self.least}{most}{steps}"
 
     def __str__(self) -> str:
-        most = "" if self.most is None else str(self.most)
-        steps = f" by {self.divisor}" if self.divisor > 1 else ""
-        return f"{self.name} in {self.least}..{most}{steps}"
+        return f"{self.name} in {self.bounds}"
 
 
 def numbered(value: T, values: Mapping[str, int]) -> T:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from tensorwright.rewriting import Rule, condition_text, parse_rule, parse_rules
 from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.egraph import Limits
-from tensorwright.rewriting.library import unused_name
 from tensorwright_lab.rule_generation.selection import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.examine import tidied
 from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
@@ -136,5 +135,4 @@ def test_names_go_by_the_sides() -> None:
 def test_names_say_both_sides() -> None:
     rule = parse_rule(MERGE)
     assert systematic_name(rule) == "matmul-matmul-to-split-matmul-concat"
-    assert unused_name("a", {"a", "a-2"}) == "a-3"
     assert systematic_name(parse_rule(FIRST)) == "split-concat-to-input"

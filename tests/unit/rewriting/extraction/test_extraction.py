@@ -13,7 +13,7 @@ from tensorwright.rewriting.extraction import (
     cheapest_trees,
     contracted,
 )
-from tensorwright.rewriting.local_search import Draft, cheap_selections, cheapest_dag
+from tensorwright.rewriting.local_search import Draft, LocalSearcher, cheap_selections
 from tensorwright_lab.exact_extraction import cheapest_exact
 from tensorwright_lab.exact_extraction.exact import in_contraction
 
@@ -65,11 +65,11 @@ def test_integer_programs_find_the_cheapest_selection(seed: int) -> None:
     assert found.selection.cost == pytest.approx(best)
     assert found.is_optimal
     assert found.gap == pytest.approx(0, abs=1e-6)
-    stepwise = cheapest_dag(problem)
-    assert best - 1e-9 <= stepwise.selection.cost
+    searcher = LocalSearcher(problem)
+    cost = searcher.improve().cost
     usual, _ = cheapest_trees(problem)
-    assert stepwise.selection.cost <= Selection.of(problem, usual).cost + 1e-9
-    assert stepwise.is_done
+    assert best - 1e-9 <= cost <= Selection.of(problem, usual).cost + 1e-9
+    assert not searcher.is_spent()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -109,14 +109,14 @@ def test_what_only_gains_together_is_merged(count: int) -> None:
     problem = merged(count)
     usual, _ = cheapest_trees(problem)
     assert Selection.of(problem, usual).cost == 10.0 * count
-    assert cheapest_dag(problem).selection.cost == 11.0
+    assert cheap_selections(problem, 1)[0].cost == 11.0
 
 
 def test_results_added_to_themselves_cost_no_more_than_once() -> None:
     deep = 5000
     nodes = [(name, 1.0, (name + 1, name + 1)) for name in range(deep)]
     problem = ExtractionProblem.of([*nodes, (deep, 1.0, ())], (0,))
-    assert cheapest_dag(problem).selection.cost == deep + 1
+    assert cheap_selections(problem, 1)[0].cost == deep + 1
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -151,9 +151,9 @@ def test_where_the_time_is_over_what_is_known_is_kept_and_the_bound_is_true() ->
 
 
 def test_where_the_steps_are_used_up_it_is_said() -> None:
-    found = cheapest_dag(merged(3), most_steps=1)
-    assert not found.is_done
-    assert found.selection.cost == 30.0
+    searcher = LocalSearcher(merged(3), most_steps=1)
+    assert searcher.improve().cost == 30.0
+    assert searcher.is_spent()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -168,7 +168,7 @@ def test_other_selections_are_cheap_and_unlike_each_other(seed: int) -> None:
     costs = [tuple(sorted(filter(None, map(problem.cost.__getitem__, s.nodes)))) for s in found]
     assert len(set(costs)) == len(found)
     assert [each.cost for each in found] == sorted(each.cost for each in found)
-    assert found[0].cost <= cheapest_dag(problem).selection.cost
+    assert found[0].cost <= cheap_selections(problem, 1)[0].cost
     for each in found:
         again = Selection.of(problem, each.choice(problem))
         assert {*again.nodes} == {*each.nodes}

@@ -12,7 +12,7 @@ from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.ops import Array
 from tensorwright.rewriting import Rule, networks
 from tensorwright.rewriting.library import load_library
-from tensorwright.rewriting.local_search import cheapest_dag
+from tensorwright.rewriting.local_search import cheap_selections
 from tensorwright.rewriting.prove import Proved, has_parameter_variables, prove
 from tensorwright_lab.judging.searched_graphs import in_double
 
@@ -54,7 +54,7 @@ def test_any_window_is_merged(pads: tuple[int, ...], stride: int, dilation: int,
     assert ("conv2d", (stride, stride, word, "none")) in heads
     found = networks.saturate_network(network, networks.network_rules(GENERAL))
     extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
-    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    choice = extraction.choice(cheap_selections(extraction.problem, 1)[0])
     back = simplify(networks.write_network(network, choice))
     assert [node.operator for node in back.nodes].count("conv") == 1
     for one, other in zip(in_double(back), in_double(graph), strict=True):
@@ -78,7 +78,7 @@ def test_values_that_a_variable_cannot_have_are_refused() -> None:
     network = networks.read_network(graph, with_proofs=True)
     found = networks.saturate_network(network, networks.network_rules(GENERAL))
     extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
-    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    choice = extraction.choice(cheap_selections(extraction.problem, 1)[0])
     known = {rule.name: rule for rule in GENERAL}
     certificate = networks.certify(found, networks.chosen_outputs(network, choice), known)
     for name, value in (("_h", (2, 2)), ("_pad", ("_pad_",)), ("_v", (3,)), ("_act", ("relu",))):
@@ -118,7 +118,7 @@ def test_rules_are_used_at_any_rank(rank: int, axis: int) -> None:
     network = networks.read_network(graph, with_proofs=True)
     found = networks.saturate_network(network, networks.network_rules(GENERAL))
     extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
-    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    choice = extraction.choice(cheap_selections(extraction.problem, 1)[0])
     back = simplify(networks.write_network(network, choice))
     assert sorted(node.operator for node in back.nodes) == ["concat", "gelu", "tanh"]
     for one, other in zip(in_double(back), in_double(graph), strict=True):
@@ -142,7 +142,7 @@ def test_an_application_at_many_dimensions_needs_its_proof() -> None:
     network = networks.read_network(graph, with_proofs=True)
     found = networks.saturate_network(network, networks.network_rules(GENERAL))
     extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
-    choice = extraction.choice(cheapest_dag(extraction.problem).selection)
+    choice = extraction.choice(cheap_selections(extraction.problem, 1)[0])
     known = {rule.name: rule for rule in GENERAL}
     certificate = networks.certify(found, networks.chosen_outputs(network, choice), known)
 

@@ -83,7 +83,17 @@ def _largest_shared(sides: Sides, tried: set[terms.Apply]) -> terms.Apply | None
 
 
 def _put(side: Side, part: terms.Apply, instead: terms.Input) -> Side:
-    return tuple(terms.with_subterm(term, part, instead) for term in side)
+    return tuple(with_subterm(term, part, instead) for term in side)
+
+
+def with_subterm(term: terms.Term, old: terms.Term, new: terms.Term) -> terms.Term:
+    """The term with one of its subterms replaced wherever it stands."""
+    if term == old:
+        return new
+    if isinstance(term, terms.Input):
+        return term
+    args = tuple(with_subterm(arg, old, new) for arg in term.args)
+    return terms.Apply(term.operator, term.params, args)
 
 
 def _without_repeated(

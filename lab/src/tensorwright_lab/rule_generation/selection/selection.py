@@ -21,10 +21,10 @@ from types import MappingProxyType
 
 from tensorwright.base import InternalError
 from tensorwright.farm import Farm, FarmOutcome, Unit
+from tensorwright.graph import free_name
 from tensorwright.processes import Done, Raised
 from tensorwright.rewriting import terms
 from tensorwright.rewriting.derivation import rule_set
-from tensorwright.rewriting.library import unused_name
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.text import rule_text
@@ -264,7 +264,7 @@ class _Selector:
             return
         listed = self.names.get(sides_key(proved)) or self.names.get(sides_key(rule))
         name = listed or rule.name or systematic_name(proved)
-        name = unused_name(name, {each.name for each in self.kept})
+        name = free_name(name, {each.name for each in self.kept}, 2, "-")
         self.kept.append(replace(proved, name=name))
 
     def minimise(self, count: int) -> None:
