@@ -188,6 +188,9 @@ _WRITTEN = _in_onnx(
     "dequantize_linear DequantizeLinear"
 )
 _BOTH = (*_in_onnx(_ALIKE), *_in_onnx(_ALONE))
+_ACTIVATIONS = "Relu Tanh Sigmoid Softsign Softplus Elu LeakyRelu HardSigmoid HardSwish".split()
+ACTIVATIONS = {each.theirs: each.ours for each in _BOTH if each.theirs in _ACTIVATIONS}
+"""What an operator with an activation may name, and ours."""
 WRITTEN_ALIKE = (*_BOTH, *AT_POSITIONS, *TRAILING_NORMS, *SOFTMAXES, *VARIADIC, *_WRITTEN)
 """What export writes as it is; import has more cases to tell apart for some."""
 

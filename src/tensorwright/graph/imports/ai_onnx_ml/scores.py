@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
+from tensorwright.graph.imports.formula import formula
 from tensorwright.graph.imports.tensors import to_array
 from tensorwright.graph.nested import CONDITION, COUNT, LOOP
 from tensorwright.ops import Array
 
-_CALLED_ZERO = 1e-7  # a score of SOFTMAX_ZERO
-_WINITZKI = 0.147  # of his approximation of the inverse of the error function
 _OF_TEXT = "its labels are text, and text tensors are not supported"
 _WITHOUT_TEXT = (
     "train with labels that are integers (LabelEncoder().fit_transform(y)), or keep the output of "
@@ -107,51 +106,35 @@ def two_scores(call: Call, score: Operand, post: str, *, of_one: bool) -> str:
     return call.add("concat", opposite, score, axis=1)
 
 
+_TRANSFORMS = {
+    "NONE": "x",
+    "LOGISTIC": "sigmoid(x)",
+    "SOFTMAX": "softmax(x, axis=1)",
+    "SOFTMAX_ZERO": """
+        best = reduce_max(x, axes=(1,), keepdims=True)
+        counts = abs(x) > 1e-7
+        powers = exp(x - best)
+        total = reduce_sum(where(counts, powers, 0), axes=(1,), keepdims=True)
+        where(counts, powers, x * exp(-best)) / total
+        """,
+    "PROBIT": """
+        x = x * 2 - 1
+        powers = log((1 - x) * (1 + x))
+        v = powers * 0.5 + shift
+        sqrt(sqrt(v * v - powers * steep) - v) * sign(x) * root
+        """,
+}
+"""Post transforms.  SOFTMAX_ZERO is that of the scores that are not 0; those that are stay 0.
+PROBIT is the inverse of the normal distribution, by Winitzki's approximation (2008).
+"""
+_PROBIT = {"shift": 2 / (math.pi * 0.147), "steep": 1 / 0.147, "root": math.sqrt(2)}
+
+
 def transformed(call: Call, scores: Operand, post: str) -> str:
     """Scores (rows, classes) after a post transform."""
-    match post:
-        case "NONE":
-            return call.as_tensor(scores)
-        case "LOGISTIC":
-            return call.add("sigmoid", scores)
-        case "SOFTMAX":
-            return call.add("softmax", scores, axis=1)
-        case "SOFTMAX_ZERO":
-            return _softmax_zero(call, scores)
-        case "PROBIT":
-            return _probit(call, scores)
-    raise call.unsupported(f"its post_transform {post!r} is none of ONNX")
-
-
-def _softmax_zero(call: Call, scores: Operand) -> str:
-    """Softmax of the scores that are not 0; those that are stay 0."""
-    dtype = call.dtype_of(scores)
-    best = call.add("reduce_max", scores, axes=(1,), keepdims=True)
-    counts = call.add("greater", call.add("abs", scores), call.as_array(_CALLED_ZERO, dtype))
-    powers = call.add("exp", call.add("sub", scores, best))
-    kept = call.add("where", counts, powers, call.as_array(0, dtype))
-    total = call.add("reduce_sum", kept, axes=(1,), keepdims=True)
-    small = call.add("mul", scores, call.add("exp", call.add("neg", best)))
-    return call.add("div", call.add("where", counts, powers, small), total)
-
-
-def _probit(call: Call, scores: Operand) -> str:
-    """The inverse of the normal distribution, by Winitzki's approximation (2008)."""
-    dtype = call.dtype_of(scores)
-
-    def constant(value: float) -> Array:
-        return call.as_array(value, dtype)
-
-    x = call.add("sub", call.add("mul", scores, constant(2)), constant(1))
-    both = call.add("mul", call.add("sub", constant(1), x), call.add("add", constant(1), x))
-    log = call.add("log", both)
-    half = call.add("mul", log, constant(0.5))
-    v = call.add("add", half, constant(2 / (math.pi * _WINITZKI)))
-    under = call.add("mul", log, constant(1 / _WINITZKI))
-    root = call.add("sqrt", call.add("sub", call.add("mul", v, v), under))
-    size = call.add("sqrt", call.add("sub", root, v))
-    sign = call.add("where", call.add("less", x, constant(0)), constant(-1), constant(1))
-    return call.add("mul", call.add("mul", size, sign), constant(math.sqrt(2)))
+    if post not in _TRANSFORMS:
+        raise call.unsupported(f"its post_transform {post!r} is none of ONNX")
+    return formula(call, _TRANSFORMS[post], x=call.as_tensor(scores), **_PROBIT)
 
 
 def _products(call: Call, x: str, count: int) -> str:

@@ -13,7 +13,9 @@ from tensorwright.base import DType
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters import CONVERTERS
 from tensorwright.graph.imports.converters.normalization import normalized
+from tensorwright.graph.imports.counterparts import ACTIVATIONS
 from tensorwright.graph.imports.formula import by_formula
+from tensorwright.ops import operator
 
 _SKIP_EPSILON = 1e-12
 
@@ -120,15 +122,7 @@ def _fused_gemm(call: Call) -> Results | None:
     return None if results is None else (_activated(call, call.as_tensor(results[0])),)
 
 
-_ACTIVATIONS = {
-    "Relu": ("relu", ()),
-    "Tanh": ("tanh", ()),
-    "Sigmoid": ("sigmoid", ()),
-    "LeakyRelu": ("leaky_relu", ("alpha",)),
-    "Clip": ("clip", ("min", "max")),
-    "HardSigmoid": ("hard_sigmoid", ("alpha", "beta")),
-    "HardSwish": ("hard_swish", ()),
-}
+_ACTIVATIONS = {**ACTIVATIONS, "Clip": "clip"}
 
 
 def _activated(call: Call, y: str) -> str:
@@ -137,7 +131,8 @@ def _activated(call: Call, y: str) -> str:
         return y
     if name not in _ACTIVATIONS:
         raise call.unsupported(f"its activation {name} is not supported")
-    ours, names = _ACTIVATIONS[name]
+    ours = _ACTIVATIONS[name]
+    names = [each.name for each in operator(ours).attributes]
     if call.has("activation_params"):
         values = call.reals("activation_params")
     else:

@@ -29,8 +29,9 @@ from tensorwright.graph.imports.call import (
     in_single_precision,
 )
 from tensorwright.graph.imports.converters.quantization import in_codes
+from tensorwright.graph.imports.counterparts import ACTIVATIONS
 from tensorwright.graph.nested import CONDITION, COUNT, LOOP
-from tensorwright.ops import NARROW, AttributeValue
+from tensorwright.ops import NARROW, AttributeValue, operator
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
 
@@ -39,19 +40,10 @@ _OF_CODES, _W_SCALE, _R_SCALE = "DynamicQuantizeLSTM", 8, 10
 
 
 _Function: TypeAlias = tuple[str, tuple[tuple[str, float], ...]]
-"""Our name of an activation function, and its attributes."""
+"""Our name of an activation function, and the attributes that the node gives."""
 
 
-_ACTIVATIONS: Mapping[str, _Function] = {
-    "relu": ("relu", ()),
-    "tanh": ("tanh", ()),
-    "sigmoid": ("sigmoid", ()),
-    "softsign": ("softsign", ()),
-    "softplus": ("softplus", ()),
-    "elu": ("elu", (("alpha", 1.0),)),
-    "leakyrelu": ("leaky_relu", (("alpha", 0.01),)),
-    "hardsigmoid": ("hard_sigmoid", (("alpha", 0.2), ("beta", 0.5))),
-}
+_ACTIVATIONS = {theirs.lower(): ours for theirs, ours in ACTIVATIONS.items()}
 
 
 _KINDS = {
@@ -389,10 +381,9 @@ def _activations(call: Call) -> tuple[_Function, ...]:
     for name in given:
         if name.lower() not in _ACTIVATIONS:
             raise call.unsupported(f"its activation {name!r} is not supported")
-        ours, usual = _ACTIVATIONS[name.lower()]
-        attributes = tuple(
-            (each, left[each].pop(0) if left[each] else number) for each, number in usual
-        )
+        ours = _ACTIVATIONS[name.lower()]
+        names_of = [each.name for each in operator(ours).attributes]
+        attributes = tuple((each, left[each].pop(0)) for each in names_of if left[each])
         functions.append((ours, attributes))
     return tuple(functions)
 
@@ -431,7 +422,7 @@ def _recurrent(call: Call) -> Results:
 recurrent = in_single_precision(_recurrent, NARROW)
 
 
-RECURRENT: Table = tuple((operator, recurrent) for operator in _KINDS)
+RECURRENT: Table = tuple((kind, recurrent) for kind in _KINDS)
 
 
 DYNAMIC_LSTM: Table = ((_OF_CODES, _recurrent),)
