@@ -497,6 +497,12 @@ class Call:
         """One slice of a tensor, without that dimension."""
         return self.add("gather", tensor, np.asarray(position, np.int64), axis=axis)
 
+    def piece(
+        self, tensor: Operand, axis: int, start: expr.Index, end: expr.Index, step: int = 1
+    ) -> str:
+        """tensor[start:end:step] along a dimension."""
+        return self.add("slice", tensor, starts=(start,), ends=(end,), axes=(axis,), steps=(step,))
+
     def stack(self, tensors: Sequence[Operand], axis: int) -> str:
         """Tensors of one shape along a new dimension."""
         rows = [self.add("unsqueeze", tensor, axes=(axis,)) for tensor in tensors]

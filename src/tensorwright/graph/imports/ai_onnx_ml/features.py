@@ -31,20 +31,16 @@ def _refused(reason: str, remedy: str, call: Call) -> Results:
     raise call.unsupported(reason, remedy)
 
 
-def _floats(call: Call) -> str:
-    x = call.tensor(0)
-    return call.cast(x, DType.F32)
-
-
 def _scaler(call: Call) -> Results:
     offset, scale = numbers(call, "offset"), numbers(call, "scale")
-    x = call.add("sub", _floats(call), offset) if offset.any() else _floats(call)
+    x = call.cast(call.operand(0), DType.F32)
+    x = call.add("sub", x, offset) if offset.any() else x
     return (call.add("mul", x, scale) if (scale != 1).any() else x,)
 
 
 def _normalizer(call: Call) -> Results:
     """Rows of a norm of 1; a row of norm 0 stays."""
-    x, norm = _floats(call), call.text("norm", "MAX")
+    x, norm = call.cast(call.operand(0), DType.F32), call.text("norm", "MAX")
     folds = {"MAX": "reduce_max", "L1": "reduce_l1", "L2": "reduce_l2"}
     if norm not in folds:
         raise call.unsupported(f"its norm {norm!r} is none of ONNX")
@@ -90,8 +86,7 @@ def _vectorizer(call: Call) -> Results:
     for tensor in call.tensors():
         rank = len(call.sizes(tensor))
         flat = tensor if rank == 2 else call.add("reshape", tensor, shape=_as_rows(call, tensor))
-        is_f32 = call.dtype_of(flat) is DType.F32
-        parts.append(flat if is_f32 else call.add("cast", flat, to=DType.F32))
+        parts.append(call.cast(flat, DType.F32))
     return (parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=1),)
 
 
@@ -150,8 +145,7 @@ def _one_hot(call: Call) -> Results:
     keys = numbers(call, "cats_int64s", DType.I64)
     if not call.flag("zeros", default=True):
         raise call.unsupported("it fails on unknown categories (zeros=0)")
-    x = call.tensor(0)
-    x = call.cast(x, DType.I64)
+    x = call.cast(call.operand(0), DType.I64)
     each = call.add("unsqueeze", x, axes=(len(call.sizes(x)),))
     return (call.add("cast", call.add("equal", each, keys), to=DType.F32),)
 

@@ -314,17 +314,12 @@ def _regressor(call: Call) -> Results:
     base = numbers(call, "base_values", ensemble.dtype)
     if len(base):
         base = np.where(np.isin(np.arange(targets), votes.targets), base, 0).astype(base.dtype)
-    return (_of_targets(call, _as_f32(call, added(call, sums, base)), targets, post),)
+    return (_of_targets(call, call.cast(added(call, sums, base), DType.F32), targets, post),)
 
 
 def _of_targets(call: Call, sums: str, targets: int, post: str) -> str:
     """Sums after a post transform: of one target, PROBIT alone means something."""
     return transformed(call, sums, post if targets > 1 or post == "PROBIT" else "NONE")
-
-
-def _as_f32(call: Call, scores: str) -> str:
-    is_f32 = call.dtype_of(scores) is DType.F32
-    return scores if is_f32 else call.add("cast", scores, to=DType.F32)
 
 
 def _ensemble(call: Call) -> Results:
@@ -382,10 +377,10 @@ def _classifier(call: Call) -> Results:
         if not voted.all():  # a class without votes has 0, and is never chosen
             chosen = call.add("where", voted, scores, call.as_array(-np.inf, ensemble.dtype))
         label = label_of_greatest(call, chosen, labels)
-        return label, transformed(call, _as_f32(call, scores), post)
+        return label, transformed(call, call.cast(scores, DType.F32), post)
     if classes == 1:
         label = label_of_two(call, sums, 0, np.array([0, 1]))
-        return label, _as_f32(call, added(call, sums, base))
+        return label, call.cast(added(call, sums, base), DType.F32)
     return _of_two_classes(call, sums, votes, labels, base, post)
 
 
@@ -400,14 +395,11 @@ def _of_two_classes(
     ids = set(votes.targets.tolist())
     is_positive = not np.any(np.less(votes.weights, 0))
     limit = 0.5 if is_positive and len(ids) == 1 else 0.0
-    first, second = (
-        call.add("slice", sums, starts=(at,), ends=(at + 1,), axes=(1,), steps=(1,))
-        for at in (0, 1)
-    )
+    first, second = (call.piece(sums, 1, at, at + 1) for at in (0, 1))
     if ids == {0}:
         score = added(call, first, base[:1])
         label = label_of_two(call, score, limit, labels)
-        score = _as_f32(call, score)
+        score = call.cast(score, DType.F32)
         if len(base) < 2:
             return label, two_scores(call, score, post, of_one=is_positive)
         return label, transformed(
@@ -419,7 +411,7 @@ def _of_two_classes(
         labels = np.array([0, 1])
         first = call.add("neg", second) if len(base) == 2 else added(call, first, base)
     label = label_of_two(call, second, limit, labels)
-    scores = _as_f32(call, call.add("concat", first, second, axis=1))
+    scores = call.cast(call.add("concat", first, second, axis=1), DType.F32)
     return label, transformed(call, scores, post)
 
 

@@ -73,16 +73,12 @@ def _transform(call: Call, parts: Parts, count: Index, length: int, sign: int) -
     return tuple(call.add("reshape", part, shape=(count, length)) for part in parts)
 
 
-def _cut(call: Call, rows: str, start: int, stop: int, step: int = 1) -> str:
-    return call.add("slice", rows, starts=(start,), ends=(stop,), axes=(1,), steps=(step,))
-
-
 def _fitted(call: Call, rows: str, length: int) -> str:
     """Rows cut off, or with zeros behind them."""
     own = number_of(call.sizes(rows)[1])
     if own < length:
         return call.add("pad", rows, pads=(0, 0, 0, length - own))
-    return rows if own == length else _cut(call, rows, 0, length)
+    return rows if own == length else call.piece(rows, 1, 0, length)
 
 
 def _with_conjugates(call: Call, parts: Parts, length: int) -> Parts:
@@ -91,7 +87,7 @@ def _with_conjugates(call: Call, parts: Parts, length: int) -> Parts:
     real, *imaginary = (_fitted(call, part, kept) for part in parts)
     if kept == length:
         return (real, *imaginary)
-    mirrored = [_cut(call, part, length - kept, 0, -1) for part in (real, *imaginary)]
+    mirrored = [call.piece(part, 1, length - kept, 0, -1) for part in (real, *imaginary)]
     mirrored[1:] = [call.add("neg", part) for part in mirrored[1:]]
     pairs = zip((real, *imaginary), mirrored, strict=True)
     return tuple(call.add("concat", *pair, axis=1) for pair in pairs)
@@ -147,7 +143,7 @@ def _dft(call: Call) -> Results:
 
 
 def _halves(call: Call, parts: Parts, length: int) -> Parts:
-    return tuple(_cut(call, part, 0, length // 2 + 1) for part in parts)
+    return tuple(call.piece(part, 1, 0, length // 2 + 1) for part in parts)
 
 
 def _stft(call: Call) -> Results:

@@ -13,7 +13,6 @@ from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table, Tensor
-from tensorwright.graph.imports.converters.parts import piece
 from tensorwright.graph.imports.converters.windows import per_dimension
 from tensorwright.graph.imports.counterparts import AT_POSITIONS, Counterpart
 from tensorwright.graph.imports.folding import size_at
@@ -126,7 +125,7 @@ def _gather(call: Call) -> Results:
     axis = call.axis(call.rank(x))
     for at, (own, other) in enumerate(zip(call.sizes(x), call.sizes(index), strict=True)):
         if at != axis and own != other:
-            x = piece(call, x, at, 0, other)
+            x = call.piece(x, at, 0, other)
     return (call.add("gather_elements", x, index, axis=axis),)
 
 
@@ -209,7 +208,7 @@ def _scatter(given: str = "") -> Converter:
                 zip(call.sizes(updates), call.sizes(index), strict=True)
             ):
                 if own != wanted:
-                    updates = piece(call, updates, at, 0, wanted)
+                    updates = call.piece(updates, at, 0, wanted)
         else:
             updates = as_type(call, call.get("value"), dtype)
             updates = call.add("expand", updates, shape=call.sizes(index))

@@ -109,15 +109,10 @@ PARTS: Table = (
 _END = (1 << 63) - 1
 
 
-def piece(call: Call, tensor: str, axis: int, start: Index, end: Index, step: int = 1) -> str:
-    """tensor[start:end:step] along a dimension."""
-    return call.add("slice", tensor, starts=(start,), ends=(end,), axes=(axis,), steps=(step,))
-
-
 def element(call: Call, tensor: str, axis: int, index: Index) -> str:
     """One slice along a dimension, without that dimension."""
     end = _END if index == -1 else index + 1
-    return call.add("squeeze", piece(call, tensor, axis, index, end), axes=(axis,))
+    return call.add("squeeze", call.piece(tensor, axis, index, end), axes=(axis,))
 
 
 def _select(call: Call) -> Results:
@@ -132,14 +127,14 @@ def _aten_slice(call: Call) -> Results:
     step = call.integer("step", 1)
     if (start, end, step) == (0, _END, 1) or (start == 0 and end == call.sizes(x)[axis]):
         return (x,)
-    return (piece(call, x, axis, start, end, step),)
+    return (call.piece(x, axis, start, end, step),)
 
 
 def _narrow(call: Call) -> Results:
     x = call.tensor("self")
     start = call.size("start")
     end = start + call.size("length")
-    return (piece(call, x, call.axis(call.rank(x)), start, end),)
+    return (call.piece(x, call.axis(call.rank(x)), start, end),)
 
 
 def _joined_type(call: Call, name: str) -> list[str]:
@@ -218,24 +213,16 @@ def _rolled(call: Call, x: str, axis: int, shift: Index) -> str:
         shift %= extent
     if shift == 0:
         return x
-    tail = piece(call, x, axis, extent - shift, _END)
-    return call.add("concat", tail, piece(call, x, axis, 0, extent - shift), axis=axis)
+    tail = call.piece(x, axis, extent - shift, _END)
+    return call.add("concat", tail, call.piece(x, axis, 0, extent - shift), axis=axis)
 
 
 def _flip(call: Call) -> Results:
     x = call.tensor("self")
     axes = tuple(ops.axis_in(axis, call.rank(x)) for axis in call.integers("dims"))
     count = len(axes)
-    return (
-        call.add(
-            "slice",
-            x,
-            starts=(-1,) * count,
-            ends=(-_END,) * count,
-            axes=axes,
-            steps=(-1,) * count,
-        ),
-    )
+    back = (-1,) * count
+    return (call.add("slice", x, starts=back, ends=(-_END,) * count, axes=axes, steps=back),)
 
 
 def _padded(name: str, mode: str) -> Callable[[Call], Results]:
@@ -277,7 +264,7 @@ def _diagonal(call: Call) -> Results:
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     flat = call.add("reshape", x, shape=(*lead, rows * columns))
     return (
-        piece(call, flat, len(lead), start, start + (columns + 1) * (count - 1) + 1, columns + 1),
+        call.piece(flat, len(lead), start, start + (columns + 1) * (count - 1) + 1, columns + 1),
     )
 
 
@@ -287,7 +274,7 @@ def _unfold(call: Call) -> Results:
     axis = call.axis(call.rank(x), "dimension")
     size, step = call.integer("size"), call.integer("step")
     count = (ops.number_of(call.sizes(x)[axis]) - size) // step + 1
-    taps = [piece(call, x, axis, tap, tap + (count - 1) * step + 1, step) for tap in range(size)]
+    taps = [call.piece(x, axis, tap, tap + (count - 1) * step + 1, step) for tap in range(size)]
     return (call.stack(taps, call.rank(x)),)
 
 
@@ -296,9 +283,9 @@ def replaced(call: Call, x: str, source: str, axis: int, start: Index, end: Inde
     extent = call.sizes(x)[axis]
     parts = [source]
     if start != 0:
-        parts.insert(0, piece(call, x, axis, 0, start))
+        parts.insert(0, call.piece(x, axis, 0, start))
     if end != extent:
-        parts.append(piece(call, x, axis, end, _END))
+        parts.append(call.piece(x, axis, end, _END))
     return source if len(parts) == 1 else call.add("concat", *parts, axis=axis)
 
 
@@ -334,7 +321,7 @@ def _diff(call: Call) -> Results:
     minus = "xor" if call.dtype_of(x) is DType.BOOL else "sub"
     for _ in range(call.integer("n", 1)):
         last = call.sizes(x)[axis] - 1
-        x = call.add(minus, piece(call, x, axis, 1, _END), piece(call, x, axis, 0, last))
+        x = call.add(minus, call.piece(x, axis, 1, _END), call.piece(x, axis, 0, last))
     return (x,)
 
 

@@ -146,9 +146,7 @@ _STEPS: Mapping[str, Callable[..., tuple[str, ...]]] = {
 
 def _part(call: Call, tensor: str, at: int, size: int) -> str:
     """The numbers from at * `size` on, `size` of them, of the last dimension."""
-    return call.add(
-        "slice", tensor, starts=(at * size,), ends=((at + 1) * size,), axes=(-1,), steps=(1,)
-    )
+    return call.piece(tensor, -1, at * size, (at + 1) * size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +282,7 @@ class _Layer:
 
     def lengths(self) -> str:
         """The number of steps of each example."""
-        given = self.call.tensor(_LENGTHS)
-        if self.call.dtype_of(given) is DType.I64:
-            return given
-        return self.call.add("cast", given, to=DType.I64)
+        return self.call.cast(self.call.operand(_LENGTHS), DType.I64)
 
     def initial(self, position: int) -> str:
         """The state before the first step: zeros where it is not given."""
@@ -454,7 +449,8 @@ def _aten_recurrent(kind: str, activation: str = "") -> Converter:
         directions = 2 if call.flag("bidirectional") else 1
         last: list[list[str]] = [[] for _ in states]
         for layer in range(call.integer("num_layers")):
-            begins = [_rows(call, each, layer * directions, directions) for each in states]
+            first, after = layer * directions, (layer + 1) * directions
+            begins = [call.piece(each, 0, first, after) for each in states]
             x, *ends = _layer(call, kind, activation, x, begins, layer, directions)
             for kept, end in zip(last, ends, strict=True):
                 kept.append(end)
@@ -464,10 +460,6 @@ def _aten_recurrent(kind: str, activation: str = "") -> Converter:
         return (x, *joined)
 
     return convert
-
-
-def _rows(call: Call, tensor: str, start: int, count: int) -> str:
-    return call.add("slice", tensor, starts=(start,), ends=(start + count,), axes=(0,), steps=(1,))
 
 
 def _layer(
