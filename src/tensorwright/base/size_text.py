@@ -35,13 +35,11 @@ _DIVISIONS = ("//", "/", "%")
 class SizeOperations(Generic[T]):
     """The values that a parser of size expressions builds.
 
-    number   of a literal       others   * // / % min max, by their sign
+    number   of a literal       signs   + - * // / % min max
     """
 
     number: Callable[[int], T]
-    add: Callable[[T, T], T]
-    subtract: Callable[[T, T], T]
-    others: Mapping[str, Callable[[T, T], T]]
+    signs: Mapping[str, Callable[[T, T], T]]
 
 
 def read_size(text: str, symbol: Callable[[str], T | None], operations: SizeOperations[T]) -> T:
@@ -96,11 +94,9 @@ class _Reader(Generic[T]):
     def sum(self) -> T:
         """Products with + and - between them."""
         total = self._product()
-        while (sign := self.next()) in ("+", "-"):
+        while isinstance(sign := self.next(), str) and sign in ("+", "-"):
             self._tokens.pop()
-            part = self._product()
-            join = self._operations.add if sign == "+" else self._operations.subtract
-            total = join(total, part)
+            total = self._operations.signs[sign](total, self._product())
         return total
 
     def _product(self) -> T:
@@ -111,7 +107,7 @@ class _Reader(Generic[T]):
             if sign in _DIVISIONS and isinstance(operand, int) and operand <= 0:
                 divisor = "zero" if operand == 0 else str(operand)
                 raise ValueError(f"a size has a division by {divisor}")
-            product = self._operations.others[sign](product, operand)
+            product = self._operations.signs[sign](product, operand)
         return product
 
     def _atom(self) -> T:
@@ -123,7 +119,7 @@ class _Reader(Generic[T]):
         if isinstance(token, int):
             return self._operations.number(token)
         if token == "-":
-            return self._operations.subtract(self._operations.number(0), self._atom())
+            return self._operations.signs["-"](self._operations.number(0), self._atom())
         if token == "(":
             inner = self.sum()
             self._take(")")
@@ -135,7 +131,7 @@ class _Reader(Generic[T]):
         self._take(",")
         right = self.sum()
         self._take(")")
-        return self._operations.others[token](left, right)
+        return self._operations.signs[token](left, right)
 
     def _take(self, sign: str) -> None:
         if self.next() != sign:
@@ -152,9 +148,9 @@ def _of_both(operation: Callable[[int, int], int]) -> Callable[[Computed, Comput
 
 _COMPUTED: SizeOperations[Computed] = SizeOperations(
     lambda number: lambda _: number,
-    _of_both(operator.add),
-    _of_both(operator.sub),
     {
+        "+": _of_both(operator.add),
+        "-": _of_both(operator.sub),
         "*": _of_both(operator.mul),
         "//": _of_both(operator.floordiv),
         "/": _of_both(operator.floordiv),
@@ -165,13 +161,9 @@ _COMPUTED: SizeOperations[Computed] = SizeOperations(
 )
 
 
-def _value_of(name: str) -> Computed:
-    return operator.itemgetter(name)
-
-
 @lru_cache(maxsize=1 << 14)  # a plan says the same sizes in many tensors
 def _computed(text: str) -> Computed:
-    return read_size(text, _value_of, _COMPUTED)
+    return read_size(text, operator.itemgetter, _COMPUTED)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -240,13 +232,12 @@ class SizeBounds(NamedTuple):
 
     @property
     def typical(self) -> int:
-        """The number assumed for a size in costs, schedules and examples: three quarters of the way
-        from its least to its greatest number, on a logarithmic scale.
+        """The number assumed in costs, schedules and examples: three quarters of the way from the
+        least to the greatest number, on a logarithmic scale.
 
-        A size without a greatest number is 128. If its least number is not only its divisor but
-        that of one window of a convolution, the size has so many windows that the last tile of
-        them is cheap. What suits many rows suits more of them, and tiles are made smaller for
-        fewer.
+        Without a greatest number it is 128. If the least number is not only the divisor but that
+        of one window of a convolution, it has so many windows that the last tile of them is cheap.
+        What suits many rows suits more of them, and tiles are made smaller for fewer.
         """
         least, most, divisor = self
         number = max(_TYPICAL, _TYPICAL_WINDOWS * least if least > divisor else 0)
@@ -260,9 +251,8 @@ def usual_numbers(
 ) -> dict[str, int]:
     """The numbers with which an open program is run and measured when nobody names others.
 
-    A size that counts samples is 1, or the least that it may be; others have typical numbers.
-
-    bounds   of each size          shapes   of the inputs
+    A size that counts samples, by the shapes of the inputs, is 1, or the least that it may be;
+    others have typical numbers.
     """
     batches = batch_sizes(shapes, bounds)
     return {

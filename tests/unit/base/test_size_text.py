@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorwright.base import Formula, batch_sizes, usual_numbers
+from tensorwright.base import Formula, SizeBounds, batch_sizes, usual_numbers
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,8 @@ def test_a_batch_is_told_by_its_name_or_its_position(
 
 
 def test_usual_numbers_are_between_the_bounds() -> None:
-    bounds = {"batch": (1, 64, 1), "pairs": (4, None, 4), "seq": (1, None, 1), "rows": (8, 512, 8)}
+    rows = {"batch": (1, 64, 1), "pairs": (4, None, 4), "seq": (1, None, 1), "rows": (8, 512, 8)}
+    bounds = {name: SizeBounds(*row) for name, row in rows.items()}
     numbers = usual_numbers(bounds, [("batch", "seq"), ("pairs", "rows")])
     assert numbers == {"batch": 1, "pairs": 4, "seq": 128, "rows": 176}
-    assert usual_numbers({"batch": (0, 8, 2)}, ()) == {"batch": 2}
+    assert usual_numbers({"batch": SizeBounds(0, 8, 2)}, ()) == {"batch": 2}

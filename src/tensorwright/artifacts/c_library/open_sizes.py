@@ -96,9 +96,9 @@ def _call(function: str) -> Callable[[str, str], str]:
 
 _OPERATIONS: base.SizeOperations[str] = base.SizeOperations(
     lambda number: f"{number}LL",
-    lambda left, right: f"({left} + {right})",
-    lambda left, right: f"({left} - {right})",
     {
+        "+": lambda left, right: f"({left} + {right})",
+        "-": lambda left, right: f"({left} - {right})",
         "*": lambda left, right: f"({left} * {right})",
         "//": _call("floor_quotient"),
         "/": lambda left, right: f"({left} / {right})",

@@ -191,9 +191,9 @@ def _room_for_term(monomial: tuple[nodes.IndexExpr, ...], scale: int) -> nodes.I
 
 _OPERATIONS: SizeOperations[nodes.Index] = SizeOperations(
     lambda number: number,
-    operator.add,
-    operator.sub,
     {
+        "+": operator.add,
+        "-": operator.sub,
         "*": operator.mul,
         "//": nodes.floor_div,
         "/": nodes.exact_div,
