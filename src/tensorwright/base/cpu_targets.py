@@ -139,7 +139,7 @@ _ARM_FEATURES = {
 class ShortProduct:
     """An instruction that multiplies rows of short numbers by columns and adds up the products.
 
-    Meaning:  sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]    in i32
+    Meaning:  sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]    in type `sums`
 
     intrinsic   its name in a schedule
     features    what a target must have, in LLVM's names
@@ -158,6 +158,7 @@ class ShortProduct:
     groups: int
     terms: int
     temporaries: int = 1
+    sums: DType = DType.I32
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -167,7 +168,7 @@ class ShortProduct:
         return (self.rows * self.columns, *rows, self.columns * column)
 
 
-_U8, _I8, _I16 = DType.U8, DType.I8, DType.I16
+_U8, _I8, _I16, _BF16 = DType.U8, DType.I8, DType.I16, DType.BF16
 SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), _U8, _I8, 1, 16, 1, 4),
     ShortProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), _U8, _I8, 1, 4, 1, 4),
@@ -176,6 +177,8 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4),
     ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 2),
     ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 2),
+    ShortProduct("dot4_u8i8_i32x8", ("avx2", "avxvnni"), _U8, _I8, 1, 8, 1, 4),
+    ShortProduct("dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, sums=DType.F32),
 )
 """Those that a target has: the first that suits the operands is taken."""
 MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers

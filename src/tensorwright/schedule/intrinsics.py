@@ -20,7 +20,7 @@ from tensorwright.schedule.state import At, ScheduleState, Stage
 
 def _meaning_of(product: base.ShortProduct) -> expr.Compute:
     """sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m], without r and g of one."""
-    terms, i32 = product.terms, base.DType.I32
+    terms, wide = product.terms, product.sums
     rows = (product.rows,) * (product.rows > 1)
     groups = (product.groups,) * (product.groups > 1)
     row, group = expr.named_size("row", product.groups), expr.named_size("group", terms)
@@ -31,7 +31,8 @@ def _meaning_of(product: base.ShortProduct) -> expr.Compute:
         product.intrinsic,
         (*rows, product.columns),
         lambda *at: expr.sum_over(
-            expr.cast(data[(*at[:-1], *folded)], i32) * expr.cast(weights[(at[-1], *folded)], i32),
+            expr.cast(data[(*at[:-1], *folded)], wide)
+            * expr.cast(weights[(at[-1], *folded)], wide),
             *folded,
         ),
         names=("r",) * len(rows) + ("c",),

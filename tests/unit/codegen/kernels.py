@@ -127,7 +127,7 @@ def _dot4(
     total: loop.Buffer, data: loop.Buffer, weights: loop.Buffer, product: ShortProduct
 ) -> loop.Stmt:
     def wide(value: Value) -> Value:
-        return cast(value, DType.I32)
+        return cast(value, product.sums)
 
     term = wide(Load(data, (k, m))) * wide(Load(weights, (k, q, m)))
     update = loop.Store(total, (q,), Load(total, (q,)) + term)
@@ -142,10 +142,10 @@ def product_of_bytes(product: ShortProduct, *, is_tile: bool) -> loop.LoopProgra
     terms = product.terms
     data = buffer("data", 9, terms, dtype=product.data)
     weights = buffer("weights", 9, lanes, terms, dtype=product.weights)
-    y = buffer("y", lanes, dtype=DType.I32)
-    total = local("total", lanes, dtype=DType.I32) if is_tile else y
+    y = buffer("y", lanes, dtype=product.sums)
+    total = local("total", lanes, dtype=product.sums) if is_tile else y
     body = loop.block(
-        loop.For(i, lanes, VECTOR, loop.Store(total, (i,), constant(5, DType.I32))),
+        loop.For(i, lanes, VECTOR, loop.Store(total, (i,), constant(5, product.sums))),
         loop.For(k, 9, SERIAL, _dot4(total, data, weights, product)),
     )
     if is_tile:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from tempfile import NamedTemporaryFile
 
 import pytest
 from tests.targets import AVX2, AVX512
@@ -69,7 +71,7 @@ from tensorwright.loop import (
     block,
     promote_accumulators,
 )
-from tensorwright.machine_code.compilation import assembly
+from tensorwright.machine_code.compilation import assembly, compile_module
 from tensorwright.schedule import ForKind, Scope
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
@@ -422,9 +424,34 @@ def test_the_dot_product_intrinsic(target: CpuTarget, product: ShortProduct, is_
     source = product_of_bytes(product, is_tile=is_tile)
     text = emit(source, target).text
     is_there = product.intrinsic in intrinsics_of(target)
-    assert any(name in text for name in ("vpdpbusd", "pmadd", "neon.")) == is_there
+    assert any(name in text for name in ("vpdpbusd", "vdpbf16ps", "pmadd", "neon.")) == is_there
     data = (sample((9, product.terms), product.data, 1) * 12).astype(product.data.numpy)
     check(source, target, arrays={"data": data})
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "instruction"),
+    [
+        ("x86-64-avx512+avx512vnni", 0, r"vpdpbusd .*%zmm"),
+        ("x86-64-avx2+avxvnni", 7, r"\{vex\} vpdpbusd .*%ymm"),
+        ("x86-64-avx512+avx512bf16", 8, r"vdpbf16ps .*%zmm"),
+    ],
+)
+def test_x86_has_them_as_instructions(name: str, number: int, instruction: str) -> None:
+    """The code is assembled, and what a disassembler reads of it is the instruction."""
+    source = product_of_bytes(SHORT_PRODUCTS[number], is_tile=True)
+    target = cpu_target(name)
+    assert re.search(instruction, disassembled(compile_module(emit(source, target).text, target)))
+    assert not re.search(instruction, disassembled(compile_module(emit(source, AVX2).text, AVX2)))
+
+
+def disassembled(code: bytes) -> str:
+    with NamedTemporaryFile(suffix=".o") as file:
+        file.write(code)
+        file.flush()
+        command = ["objdump", "-d", "--no-show-raw-insn", file.name]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return re.sub(r"[ \t]+", " ", listed)
 
 
 def test_loops_of_graphics_processors_are_refused() -> None:

@@ -168,18 +168,22 @@ class Intrinsic:
     emit: Emitter
 
 
-def _emit_vpdpbusd(function: Function, windows: tuple[str, ...], _: Joined) -> None:
-    """Write vpdpbusd as its text, because the types of LLVM's intrinsic vary by version."""
+def _emit_dot(
+    instruction: str, sums: str, function: Function, windows: tuple[str, ...], _: Joined
+) -> None:
+    """Write an instruction of x86 as its text: the types of LLVM's intrinsics vary by version."""
     total, data, weights = windows
-    start = function.emit(f"load <16 x i32>, ptr {total}, align 4")
+    lanes = int(sums.split()[0])
+    words = f"<{lanes} x i32>"
+    start = function.emit(f"load <{sums}>, ptr {total}, align 4")
     group = function.emit(f"load i32, ptr {data}, align 1")
-    spread = function.splat_name("i32", group, 16)
-    matrix = function.emit(f"load <16 x i32>, ptr {weights}, align 1")
+    spread = function.splat_name("i32", group, lanes)
+    matrix = function.emit(f"load {words}, ptr {weights}, align 1")
     result = function.emit(
-        'call <16 x i32> asm "vpdpbusd $2, $1, $0", "=v,v,v,0"'
-        f"(<16 x i32> {spread}, <16 x i32> {matrix}, <16 x i32> {start})"
+        f'call <{sums}> asm "{instruction} $2, $1, $0", "=v,v,v,0"'
+        f"({words} {spread}, {words} {matrix}, <{sums}> {start})"
     )
-    function.effect(f"store <16 x i32> {result}, ptr {total}, align 4")
+    function.effect(f"store <{sums}> {result}, ptr {total}, align 4")
 
 
 def _emit_vpmaddwd(
@@ -267,7 +271,9 @@ def _gathered(function: Function, kind: str, addresses: tuple[str, ...]) -> str:
 
 
 _EMITTERS: dict[str, Emitter] = {
-    "dot4_u8i8_i32": _emit_vpdpbusd,
+    "dot4_u8i8_i32": partial(_emit_dot, "vpdpbusd", "16 x i32"),
+    "dot4_u8i8_i32x8": partial(_emit_dot, "{vex} vpdpbusd", "8 x i32"),
+    "dot2_bf16": partial(_emit_dot, "vdpbf16ps", "16 x float"),
     "dot4_u8i8_i32x4": partial(_emit_neon_dot, "usdot"),
     "dot4_i8i8_i32x4": partial(_emit_neon_dot, "sdot"),
     "mmla_u8i8_i32": partial(_emit_neon_tile, "usmmla"),

@@ -72,11 +72,11 @@ def operands_of(
     """
     tensor = product.tensor
     loads = short_factors(tensor.body)
-    if loads is None or len(tensor.axes) < 2 or tensor.dtype is not base.DType.I32:
+    if loads is None or len(tensor.axes) < 2:
         return None
     data, weights = loads
-    types = data.dtype, weights.dtype
-    instruction = next((i for i in instructions if (i.data, i.weights) == types), None)
+    types = data.dtype, weights.dtype, tensor.dtype
+    instruction = next((i for i in instructions if (i.data, i.weights, i.sums) == types), None)
     if instruction is None:
         return None
     width = instruction.rows * instruction.columns

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers, sampled_from
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.codegen.kernels import k, tile_of_bytes
@@ -20,8 +21,18 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright.artifacts import loop_program
 from tensorwright.base import SHORT_PRODUCTS, CpuTarget, DType, cpu_target
-from tensorwright.expr import named_size, topological_order
-from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.expr import (
+    Index,
+    Reduce,
+    cast,
+    compute,
+    named_size,
+    placeholder,
+    reduce_axis,
+    sum_over,
+    topological_order,
+)
+from tensorwright.graph import Graph, GraphBuilder, program
 from tensorwright.graph.passes.quantized import lower_quantized
 from tensorwright.loop import Call, For, If, Stmt, walk
 from tensorwright.loop.passes import expand_guarded_calls
@@ -161,6 +172,36 @@ def test_arm_has_shorter_vectors_and_signed_data(features: str, name: str) -> No
     is_signed = "i8mm" not in features
     assert call.intrinsic == ("dot4_i8i8_i32x4" if is_signed else "dot4_u8i8_i32x4")
     check_schedule(case, format_trace(trace), TARGET)
+
+
+@pytest.mark.parametrize("name", ["codes with a zero point", "pixels"])
+def test_avx_vnni_has_vectors_of_eight(name: str) -> None:
+    target = cpu_target("x86-64-avx2+avxvnni")
+    network = image(13, 32, 48) if name == "pixels" else product((12, 32), 24, zero=117)
+    case = only(lower_quantized(network, target), target)
+    (sketch,) = heuristic_sketches(state_of(case[0]), target)
+    trace = sketch.bound(sketch.defaults)
+    assert [s.intrinsic for s in trace if isinstance(s, Tensorize)] == ["dot4_u8i8_i32x8"]
+    check_schedule(case, format_trace(trace), TARGET)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40])
+def test_pairs_of_bf16_are_multiplied_with_sums_of_f32(rows: int) -> None:
+    terms = reduce_axis("t", 36)
+    x, w = placeholder("x", (rows, 36), DType.BF16), placeholder("w", (36, 48), DType.BF16)
+
+    def summed(row: Index, column: Index) -> Reduce:
+        factors = (cast(x[row, terms], DType.F32), cast(w[terms, column], DType.F32))
+        return sum_over(factors[0] * factors[1], terms)
+
+    workload = program(compute("y", (rows, 48), summed), constants=("w",))
+    arrays = [RANDOM.standard_normal(shape).astype(bfloat16) for shape in ((rows, 36), (36, 48))]
+    state = state_of(workload)
+    (sketch,) = heuristic_sketches(state, cpu_target("x86-64-avx512+avx512bf16"))
+    trace = sketch.bound(sketch.defaults)
+    assert [s.intrinsic for s in trace if isinstance(s, Tensorize)] == ["dot2_bf16"]
+    check_schedule((workload, tuple(arrays)), format_trace(trace), TARGET)
+    assert not any("short" in each.name for each in heuristic_sketches(state, AVX512))
 
 
 def tiled(sketch: Sketch) -> bool:
