@@ -136,7 +136,7 @@ def test_a_model_of_any_size_is_compiled_once_and_has_a_row_for_each_point(
 def test_points_are_suggested_and_a_failure_has_its_own(
     invoke: Invoke, open_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("bench", "models", open_model, "--rounds", 0, "--threads", 1)
+    words = ("bench", "models", open_model, "--rounds", 0, "--threads", 1, "--sizes", "batch=1..2")
     result = invoke(*words)
     assert result.exit_code == 0, result.output
     assert [line.split()[1] for line in result.stdout.splitlines()[:2]] == ["at", "batch=1"]

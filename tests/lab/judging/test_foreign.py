@@ -10,6 +10,8 @@ from tensorwright_lab.judging.foreign import judge
 from tensorwright_lab.judging.onnxruntime_answers import answers
 from tensorwright_lab.zoo.foreign import CASES
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 SMALL = (
     "recurrent/lengths and peepholes (written)",
     "recurrent/gru before reset (written)",

@@ -10,6 +10,7 @@ from tensorwright.graph import verify
 from tensorwright.pipeline import prepare
 from tensorwright_lab.zoo.plausible import FAMILIES, JUDGING_FAMILIES, draw_network
 
+pytestmark = pytest.mark.usefixtures("by_rule")
 _TARGET = cpu_target("x86-64-avx2")
 
 

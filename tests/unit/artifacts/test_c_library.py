@@ -20,6 +20,8 @@ from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import prepare
 from tensorwright.records import opened
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 TARGET = native_target()
 
 

@@ -10,6 +10,8 @@ from tensorwright import compile, expr
 from tensorwright.graph import bind_workload, program_workload, reference, with_own_sizes
 from tensorwright.graph.workload import Workload
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 SAMPLES = expr.named_size("samples", least=400)
 BATCH = expr.named_size("batch")
 

@@ -30,6 +30,8 @@ from tensorwright.runtime import HOST, load_object
 from tensorwright.runtime.native.pool import float_bits, float_state, set_float_state
 from tensorwright.schedule import Parallel
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 TARGET = native_target()
 TINY = np.float32(2e-39)
 BEHAVIOURS = {"flush": np.float32(0), "keep": 2 * TINY}

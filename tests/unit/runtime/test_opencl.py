@@ -25,7 +25,7 @@ from tensorwright.graph import GraphBuilder
 from tensorwright.runtime.cards import opencl, opencl_devices
 from tensorwright.runtime.cards.opencl import DEVICE
 
-pytestmark = pytest.mark.layer("pocl")
+pytestmark = [pytest.mark.usefixtures("by_rule"), pytest.mark.layer("pocl")]
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from tensorwright.graph.imports.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.ops import Array
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 RANDOM = np.random.default_rng(5)
 POSTS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")

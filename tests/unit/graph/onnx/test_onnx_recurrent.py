@@ -25,6 +25,8 @@ from tensorwright.graph.imports.refusals import OTHERWISE
 from tensorwright.ops import Array
 from tensorwright.runtime.native.driver import steps_in_parts
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 STEPS, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
