@@ -7,7 +7,7 @@
     passes       graph.run_target_passes                       Graph               Graph
     lay out      graph.choose_layouts, by Predictor.price      Graph               Graph
     partition    graph.partition, by Predictor.price           Graph               Partition
-    schedule     choose: best_trace, or Predictor.best         Workload            Trace
+    schedule     choose: best_record, or Predictor.best        Workload            Trace
     replay       schedule.replay                               Trace               ScheduleState
     lower        loop.lower                                    ScheduleState       LoopProgram
     passes       loop.run_passes, run_target_passes            LoopProgram         LoopProgram

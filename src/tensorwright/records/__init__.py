@@ -11,7 +11,7 @@ from tensorwright.records.networks import (
     save_tuned_sizes,
 )
 from tensorwright.records.opening import (
-    Records, best_record, best_trace, default_path, is_store, open_store, opened,
+    Records, best_record, default_path, is_store, open_store, opened,
 )
 from tensorwright.records.record import (
     TOOL_VERSION, Record, SavedSession, Setting, Status, is_current, record_tool, session_id,

@@ -24,23 +24,15 @@ _MOST_READ = 200
 _Result = TypeVar("_Result")
 
 
-def best_trace(
+def best_record(
     store: RecordStore, workload: schedule.Workload, setting: Setting, *, algorithms: bool = True
-) -> schedule.Trace | None:
-    """The fastest schedule on record that still replays; None if there is none.
+) -> tuple[Record, schedule.Trace] | None:
+    """The fastest record whose schedule still replays, and the schedule; None if there is none.
 
     Measurements of older versions count only if this version has none.  A warning says which
     records are skipped, and why.
     algorithms   whether the schedule may use another algorithm
     """
-    best = best_record(store, workload, setting, algorithms=algorithms)
-    return best[1] if best is not None else None
-
-
-def best_record(
-    store: RecordStore, workload: schedule.Workload, setting: Setting, *, algorithms: bool = True
-) -> tuple[Record, schedule.Trace] | None:
-    """As `best_trace`, with the record."""
     state = schedule.state_of(workload)
     records = store.top(_MOST_READ, **setting.filters(workload.key))
     most = _MOST_TRIED if algorithms else _MOST_READ

@@ -14,7 +14,7 @@ import pytest
 from tensorwright.base import cpu_target
 from tensorwright.graph import GraphBuilder, Partition
 from tensorwright.pipeline import prepare
-from tensorwright.records import Setting, best_trace, load_choice, open_store
+from tensorwright.records import Setting, best_record, load_choice, open_store
 from tensorwright.schedule import replay, state_of
 
 STORED = Path(__file__).parent / "stored"
@@ -38,7 +38,7 @@ def test_an_earlier_store_is_used(name: str, tmp_path: Path) -> None:
         assert store.count() == len(parts.workloads) == 2
         choice = load_choice(store, parts, Setting(TARGET, 1, "machine"))
         for workload in parts.workloads:
-            trace = best_trace(store, workload, Setting(TARGET, 1, "machine"))
-            assert trace
-            replay(state_of(workload), trace)
-            assert choice[workload.key] == trace
+            best = best_record(store, workload, Setting(TARGET, 1, "machine"))
+            assert best is not None
+            replay(state_of(workload), best[1])
+            assert choice[workload.key] == best[1]

@@ -481,9 +481,9 @@ class ResultNumbers(dict[Column, int]):
 class CellTable:
     """Numbers that are the same for all candidates, and the offsets of columns among them."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], kind: type[np.floating[Any]] = np.float32) -> None:
         self.shape = shape
-        self.numbers = np.zeros(prod(shape), np.float32)
+        self.numbers = np.zeros(prod(shape), kind)
         self.offsets: list[int] = []
         self.results: list[int] = []
 
@@ -495,9 +495,9 @@ class CellTable:
         elif cell:
             self.numbers[offset] = cell
 
-    def filled(self, results: NDArray[np.float64], count: int) -> Features:
+    def filled(self, results: NDArray[np.float64], count: int) -> NDArray[Any]:
         """The table for each candidate, candidates last."""
-        table = np.empty((len(self.numbers), count), np.float32)
+        table = np.empty((len(self.numbers), count), self.numbers.dtype)
         table[...] = self.numbers[:, None]
         table[self.offsets] = results[self.results]
         return table.reshape(*self.shape, count)

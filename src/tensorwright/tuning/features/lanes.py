@@ -25,7 +25,7 @@ from tensorwright.loop import padded_extents
 from tensorwright.tuning.features.access import BufferUse
 from tensorwright.tuning.features.columns import (
     Cell,
-    Column,
+    CellTable,
     ResultNumbers,
     above,
     any_flag,
@@ -272,12 +272,12 @@ class LaneTable:
     def __init__(self, statement: LaneStatement, results: ResultNumbers) -> None:
         self._accesses = statement.accesses
         self._warp = len(self._accesses[0].offsets) if self._accesses else 0
-        self._offsets = [_Row(each.offsets, results) for each in self._accesses]
-        self._reach = [_Row(each.reach, results) for each in self._accesses]
+        self._offsets = [_row(each.offsets, results) for each in self._accesses]
+        self._reach = [_row(each.reach, results) for each in self._accesses]
         self._counts = [
-            _Row((each.count, each.width, each.is_split), results) for each in self._accesses
+            _row((each.count, each.width, each.is_split), results) for each in self._accesses
         ]
-        self._of_statement = _Row((statement.index_operations, statement.turns), results)
+        self._of_statement = _row((statement.index_operations, statement.turns), results)
 
     def features(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """The columns of the statement.  Shapes:  results (columns, n) -> (lane columns, n)."""
@@ -326,20 +326,11 @@ def _are_runs(
     return runs
 
 
-class _Row:
-    """Cells of a row: numbers, and columns by their number."""
-
-    def __init__(self, cells: Sequence[Cell], results: ResultNumbers) -> None:
-        self._numbers = np.array([0 if isinstance(each, Column) else each for each in cells])
-        moving = [(n, each) for n, each in enumerate(cells) if isinstance(each, Column)]
-        self._columns = [n for n, _ in moving]
-        self._results = [results[column] for _, column in moving]
-
-    def filled(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """Shapes:  (cells, count)."""
-        columns = np.repeat(self._numbers[:, None].astype(np.float64), count, axis=1)
-        columns[self._columns] = results[self._results]
-        return columns
+def _row(cells: Sequence[Cell], results: ResultNumbers) -> CellTable:
+    table = CellTable((len(cells),), np.float64)
+    for number, cell in enumerate(cells):
+        table.put(number, cell, results)
+    return table
 
 
 def _placed(access: LaneAccess, offsets: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ where a remainder is taken, at the last one before it starts again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -309,11 +309,6 @@ def _find_remainders(index: expr.Index) -> Iterator[expr.Mod]:
             return
 
 
-def _holds(var: expr.Var) -> Callable[[expr.IndexExpr], bool]:
-    """Whether a factor of a product has a variable in it."""
-    return lambda atom: var in expr.free_vars(atom)
-
-
 @lru_cache(maxsize=1 << 14)
 def _moving(left: expr.Index, right: expr.Index) -> tuple[expr.Var, ...]:
     """The loop variables on either side of a comparison, sorted."""
@@ -325,7 +320,7 @@ def coefficient_of(index: expr.Index, var: expr.Var) -> expr.Index | None:
     """The positive c of an expression c*var + rest, with no var in the rest; None for others."""
     factor_of_var: expr.Index | None = None
     for monomial, coefficient in expr.terms_of(index):
-        if not any(map(_holds(var), monomial)):
+        if all(var not in expr.free_vars(atom) for atom in monomial):
             continue
         factor: expr.Index = coefficient
         for atom in monomial:

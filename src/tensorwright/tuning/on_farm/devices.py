@@ -183,7 +183,8 @@ class FarmBuilder:
     ) -> list[measuring.BuildResult]:
         """As `Builder.build`."""
         beside = self._thread.submit(self._here.build, (), should_stop, background_jobs)
-        outcomes = self._farm.run([self._unit(each) for each in requests], should_stop)
+        units = [Unit("tune.build", Payload(request_data(each)), _LIMIT_S) for each in requests]
+        outcomes = self._farm.run(units, should_stop)
         beside.result()
         return [_result(*pair) for pair in zip(requests, outcomes, strict=True)]
 
@@ -191,9 +192,6 @@ class FarmBuilder:
         """End the processes here; the farm stays."""
         self._thread.shutdown()
         self._here.close()
-
-    def _unit(self, request: BuildRequest) -> Unit:
-        return Unit("tune.build", Payload(request_data(request)), _LIMIT_S)
 
 
 def _result(request: BuildRequest, outcome: FarmOutcome) -> measuring.BuildResult:

@@ -81,23 +81,17 @@ def read(data: object) -> Any:
     return base.from_data(data, _KINDS)
 
 
-def request_data(request: artifacts.BuildRequest) -> dict[str, Any]:
+def request_data(request: artifacts.BuildRequest) -> object:
     """A request to build, as plain data."""
-    return {
-        "name": request.name,
-        "program": base.to_data((request.tensors, request.outputs)),
-        "constants": sorted(request.constants),
-        "trace": request.trace,
-        "target": base.to_data(request.target),
-    }
+    constants = tuple(sorted(request.constants))
+    program = request.name, request.tensors, request.outputs, constants
+    return write((*program, request.trace, request.target))
 
 
-def read_request(data: dict[str, Any]) -> artifacts.BuildRequest:
+def read_request(data: object) -> artifacts.BuildRequest:
     """The inverse of `request_data`.  Raises: ValueError for anything else."""
-    tensors, outputs = read(data["program"])
-    constants = frozenset(data["constants"])
-    target: base.Target = read(data["target"])
-    return artifacts.BuildRequest(data["name"], tensors, outputs, constants, data["trace"], target)
+    name, tensors, outputs, constants, trace, target = read(data)
+    return artifacts.BuildRequest(name, tensors, outputs, frozenset(constants), trace, target)
 
 
 _QUIET_S = 0.1

@@ -196,8 +196,8 @@ class Chooser:
                 return None
             table = self.size_table(workload)
             return None if table is None else Scheduled.of(workload, table.schedule, Source.RECORD)
-        best = records.best_trace(self.store, workload, self.setting, algorithms=algorithms)
-        return None if best is None else Scheduled(workload, best, Source.RECORD)
+        best = records.best_record(self.store, workload, self.setting, algorithms=algorithms)
+        return None if best is None else Scheduled(workload, best[1], Source.RECORD)
 
     def size_table(self, workload: Workload, *, has_exact: bool = True) -> SizeTable | None:
         """The best schedules on record for the sizes for which a workload was tuned, and for the
@@ -227,10 +227,11 @@ class Chooser:
             if numbers in tuned:
                 continue
             instance = bind_workload(workload, values)
-            best = records.best_trace(store, instance, self.setting, algorithms=algorithms)
-            trace = best
-            if trace is None:
+            best = records.best_record(store, instance, self.setting, algorithms=algorithms)
+            if best is None:
                 trace = trace_at(untuned.unmeasured(instance).schedule, values)
+            else:
+                trace = best[1]
             opens = opened_trace(workload, trace, target) is not None
             top = store.top(_TOP, **self.setting.filters(instance.key))
             near = {each.trace for each in top if each.median_s <= (1 + _SAME) * top[0].median_s}

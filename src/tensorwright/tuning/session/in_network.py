@@ -87,7 +87,8 @@ def choose_in_network(
         return started + share * limit_s - time.monotonic()
 
     least = max(2, 1 + len(standing))
-    most = max(least, _most_compared(first, inputs, limit_s))
+    in_time = int(_COMPARED_SHARE * limit_s / (_RUNS * run_seconds(first, inputs)))
+    most = max(least, in_time)
     executables = [first]
     for traces in variants[1:most]:
         if len(executables) >= least and left_s(_BUILT) < 0:
@@ -237,26 +238,17 @@ def schedules_worth_trying(
     traces = [record.trace for record in good]
     limit = _WORST * good[0].median_s if good else 0.0
     near = {record.trace for record in good if record.median_s <= limit}
-    structures = list({_structure(trace): trace for trace in reversed(traces)}.values())[::-1]
+    by_structure = {re.sub(r"\b\d+\b", "#", trace): trace for trace in reversed(traces)}
+    structures = list(by_structure.values())[::-1]
     others = [trace for trace in structures[1:] if trace in near]
     candidates = [*traces[:1], *others[:_OTHERS], default, *traces[1:2]]
     return tuple(dict.fromkeys(candidates))
-
-
-def _structure(trace: str) -> str:
-    """The structure of a trace: its text without numbers."""
-    return re.sub(r"\b\d+\b", "#", trace)
 
 
 def _most_variants(parts: Partition) -> int:
     """How many executables fit into memory at once, at least two."""
     size = sum(array.nbytes for array in parts.graph.constants.values())
     return max(2, int(_MEMORY_SHARE * physical_memory_bytes() / max(1, size)) - 1)
-
-
-def _most_compared(program: Executable, inputs: Mapping[str, Array], limit_s: float) -> int:
-    """How many executables can take their turns within some seconds, at least two."""
-    return max(2, int(_COMPARED_SHARE * limit_s / (_RUNS * run_seconds(program, inputs))))
 
 
 def _step_times(

@@ -173,7 +173,9 @@ class Session:
         before = self._whole()
         with self.budget.counting(arguments.Activity.SEARCH):
             size = max(1, self.options.round_size - self.begun)
-            racers = search.race(self._tried(search), self._of_alike(search))
+            records = records_of(self.store, self.setting, search.key)
+            tried = frozenset(record.trace for record in records)
+            racers = search.race(tried, self._of_alike(search))
             room = self.budget.room(size)
             candidates = racers[:room] or search.propose(room)
         if not candidates:
@@ -199,10 +201,6 @@ class Session:
             return ()
         task, count = search.state.task, self.options.seeds
         return best_of_alike(self.store, self.setting, task.workload, task.alike, count)
-
-    def _tried(self, search: TaskSearch) -> frozenset[str]:
-        """The schedules of a workload that are on record."""
-        return frozenset(one.trace for one in records_of(self.store, self.setting, search.key))
 
     def _round(self, pairs: Sequence[Pair], phase: Phase) -> int:
         """Build all, measure one after the other, and store the records.

@@ -8,7 +8,7 @@ import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.records import MemoryStore, Record, Setting, Status, best_record, best_trace
+from tensorwright.records import MemoryStore, Record, Setting, Status, best_record
 from tensorwright.schedule import format_trace
 
 TARGET = native_target()
@@ -25,16 +25,17 @@ def store_of(*times: tuple[str, float]) -> MemoryStore:
 
 def test_the_fastest() -> None:
     store = store_of(("split(y, i, [8])", 0.002), ("split(y, i, [4])", 0.001))
-    trace = best_trace(store, doubled(), Setting(TARGET, 2, "here"))
+    best = best_record(store, doubled(), Setting(TARGET, 2, "here"))
+    trace = None if best is None else best[1]
     assert trace is not None
     assert format_trace(trace) == "split(y, i, [4])"
 
 
 def test_nothing_for_another_machine_or_another_number_of_threads() -> None:
     store = store_of(("split(y, i, [8])", 0.002))
-    assert best_trace(store, doubled(), Setting(TARGET, 2, "there")) is None
-    assert best_trace(store, doubled(), Setting(TARGET, 1, "here")) is None
-    assert best_trace(store, doubled("other"), Setting(TARGET, 2, "here")) is None
+    assert best_record(store, doubled(), Setting(TARGET, 2, "there")) is None
+    assert best_record(store, doubled(), Setting(TARGET, 1, "here")) is None
+    assert best_record(store, doubled("other"), Setting(TARGET, 2, "here")) is None
 
 
 @pytest.mark.parametrize("trace", ["conjure(y)", "split(y, nowhere, [2])"])

@@ -8,7 +8,7 @@ import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
-from tensorwright.records import RecordStore, Setting, Status, best_trace
+from tensorwright.records import RecordStore, Setting, Status, best_record
 from tensorwright.tuning.session import Options, StopReason, tune
 from tensorwright.tuning.task import Task
 
@@ -24,7 +24,7 @@ def test_two_workloads_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for one in result.tasks:
             assert one.error == ""
             assert 0 < one.best_s <= one.default_s < 0.1
-            assert best_trace(store, one.task.workload, Setting(target, 2, "here")) is not None
+            assert best_record(store, one.task.workload, Setting(target, 2, "here")) is not None
         statuses = {record.status for record in store.query()}
         assert Status.OK in statuses
         assert Status.WRONG_ANSWER not in statuses

@@ -92,7 +92,9 @@ class _Annotation:
 
     def sketch(self) -> Sketch | None:
         """The sketch; None if the feeding stages cannot be computed where it wants them."""
-        untouched = [s.name for s in self.builder.state.stages if self._is_open(s)]
+        untouched = [
+            s.name for s in self.builder.state.stages if is_untouched(self.builder.state, s)
+        ]
         if self.where is not _Where.ROOT and not self._place_feeding():
             return None
         for name in untouched:
@@ -106,9 +108,6 @@ class _Annotation:
         where = [f"{name} {self.where.value}" for name in reversed(self.feeding)]
         name = "; ".join((family, *self.derivation.placements, *where))
         return self.builder.sketch(name, family)
-
-    def _is_open(self, stage: schedule.Stage) -> bool:
-        return is_untouched(self.builder.state, stage)
 
     def _place_feeding(self) -> bool:
         """Compute the feeding stages at the wanted depth; False if that is impossible."""

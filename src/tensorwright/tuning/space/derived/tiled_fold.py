@@ -140,7 +140,8 @@ class TiledFold:
         lanes     the axis of the host whose elements are stored at once
         """
         builder, host = self.builder, self.host
-        rest = [x for x in builder.state.stage(host).loops if not self._is_tiled(x)]
+        tiled = {x for axis in self.axes for x in axis.loops}
+        rest = [x for x in builder.state.stage(host).loops if x not in tiled]
         if any(len(axis.loops) > 1 for axis in self.axes):
             joined = (loop for axis in self.axes for loop in axis.loops)
             builder.do(schedule.Reorder(host, (*rest, *joined)))
@@ -166,9 +167,6 @@ class TiledFold:
         self._write_out(host, inside, vector)
         builder.limit(prod(self.accumulators), MOST_ACCUMULATORS)
         builder.do(schedule.ComputeAt(self.fold, host, self.thread))
-
-    def _is_tiled(self, loop: str) -> bool:
-        return any(loop in axis.loops for axis in self.axes)
 
     def _number(self, blocks: tuple[str, ...], group: expr.Index | None) -> None:
         """Bind the loops over blocks: one number for all."""
