@@ -59,6 +59,7 @@ from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop, start_run
 from tensorwright.runtime.plan.call_sizes import (
     CallSizes,
+    Dimensions,
     call_sizes,
     check_values,
     chosen_values,
@@ -145,7 +146,8 @@ class Executable:
         self._names = tuple(spec.name for spec in plan.outputs)
         self._pool = FramePool(self._frame)
         self._sizes: CallSizes | None = None  # of the last call
-        self._counted = bool(plan.counted)
+        self._dimensions = Dimensions.of(plan)
+        self._counted = bool(self._dimensions.counted)
         self._growing = threading.Lock()
 
     @property
@@ -401,12 +403,12 @@ class Executable:
         Raises:  as `chosen_sizes`.
         """
         chosen = self.chosen_sizes(**values)
-        roomy = with_room(self.plan, with_rooms(self.plan, chosen))
+        roomy = with_room(self.plan, with_rooms(self.plan, chosen, self._dimensions.counted))
         return self.with_plan(roomy.at(chosen))
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Raise InputError unless calls with inputs of these shapes, in order, have code."""
-        values_of(self.plan, shapes)
+        values_of(self.plan, self._dimensions, shapes)
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates it again."""
@@ -513,9 +515,12 @@ class Executable:
             not plan.sizes or last.shapes == tuple([array.shape for array in inputs])
         ):
             return last
-        for spec, array in zip(plan.inputs, inputs, strict=True):
-            check_array("input", spec, array)
-        sizes = call_sizes(plan, self._linked().program.amounts, inputs)
+        try:
+            sizes = call_sizes(plan, self._dimensions, self._linked().program.amounts, inputs)
+        except base.InputError:
+            for spec, array in zip(plan.inputs, inputs, strict=True):  # says the whole type
+                check_array("input", spec, array)
+            raise
         self._check_results(sizes)
         if any(sizes.values[size.name] > size.capacity for size in plan.sizes):
             self._make_room(sizes.values)

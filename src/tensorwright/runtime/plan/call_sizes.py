@@ -29,8 +29,42 @@ class CallSizes:
     amounts: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """The dimensions of a plan's inputs by their extents; a decoder has hundreds of few extents.
+
+    alike     an extent, and the inputs and axes that have it
+    counted   the sizes that steps decide
+    """
+
+    alike: tuple[tuple[int | base.Formula, tuple[tuple[int, int], ...]], ...]
+    counted: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Dimensions:
+        """Those of a plan."""
+        alike: dict[int | base.Formula, list[tuple[int, int]]] = {}
+        for position, spec in enumerate(plan.inputs):
+            for axis, extent in enumerate(spec.shape if spec.has_rank else ()):
+                alike.setdefault(extent, []).append((position, axis))
+        return cls(tuple((each, tuple(at)) for each, at in alike.items()), plan.counted)
+
+    def with_numbers(
+        self, plan: Plan, shapes: Sequence[tuple[int, ...]]
+    ) -> list[tuple[TensorSpec, int, int | base.Formula, int]]:
+        """The input, axis, extent and number of dimensions; one of those that agree."""
+        dimensions = []
+        for extent, members in self.alike:
+            numbers = {shapes[at][axis]: (at, axis) for at, axis in reversed(members)}
+            dimensions += [(plan.inputs[at], axis, extent, n) for n, (at, axis) in numbers.items()]
+        return dimensions
+
+
 def call_sizes(
-    plan: Plan, amounts: Sequence[base.Formula], inputs: Sequence[base.Array]
+    plan: Plan,
+    dimensions: Dimensions,
+    amounts: Sequence[base.Formula],
+    inputs: Sequence[base.Array],
 ) -> CallSizes:
     """The sizes of a call on arrays whose ranks fit.
 
@@ -38,7 +72,7 @@ def call_sizes(
              not, and for an extent that differs from its formula.
     """
     shapes = tuple([array.shape for array in inputs])
-    values = values_of(plan, shapes) if plan.sizes else {}
+    values = values_of(plan, dimensions, shapes) if plan.sizes else {}
     makers = tuple(
         Maker.of(tuple([base.amount_at(extent, values) for extent in spec.roomy.shape]), spec.dtype)
         for spec in plan.outputs
@@ -85,21 +119,19 @@ def check_values(sizes: Iterable[PlanSize], values: Mapping[str, int]) -> None:
             )
 
 
-def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+def values_of(
+    plan: Plan, dimensions: Dimensions, shapes: Sequence[tuple[int, ...]]
+) -> dict[str, int]:
     """The named sizes for some shapes of the inputs, and the greatest values of counted sizes.
 
     Raises:  as `call_sizes`.
     """
-    counted = plan.counted
+    counted = dimensions.counted
     sizes = {size.name: size for size in plan.sizes if size.name not in counted}
     values: dict[str, int] = {}
     told_by: dict[str, str] = {}
-    pairs: dict[tuple[int | base.Formula, int], tuple[TensorSpec, int]] = {}  # many are alike
-    for spec, shape in zip(plan.inputs, shapes, strict=True):
-        for axis, pair in enumerate(zip(spec.shape, shape, strict=True)):
-            pairs.setdefault(pair, (spec, axis))
-    waiting = [(*at, *pair) for pair, at in pairs.items()]
-    dimensions, before = waiting, None
+    every = waiting = dimensions.with_numbers(plan, shapes)
+    before = None
     while waiting != before:  # past + sequence gives past once another dimension gives sequence
         before, waiting = waiting, []
         for spec, axis, extent, number in before:
@@ -119,13 +151,13 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     missing = [name for name in sizes if name not in values]
     if missing:
         raise _missing(missing[0], waiting, values)
-    for spec, axis, extent, number in dimensions:
+    for spec, axis, extent, number in every:
         wanted = base.amount_at(extent, values)
         if wanted != number:
             given = ", ".join(f"{name} = {value}" for name, value in values.items())
             reason = f"dimension {axis} is {number}, but {extent} is {wanted} with {given}"
             raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
-    return with_rooms(plan, values)
+    return with_rooms(plan, values, counted)
 
 
 def solved_sizes(
@@ -144,9 +176,8 @@ def solved_sizes(
     return values
 
 
-def with_rooms(plan: Plan, values: Mapping[str, int]) -> dict[str, int]:
+def with_rooms(plan: Plan, values: Mapping[str, int], counted: Sequence[str]) -> dict[str, int]:
     """The sizes of inputs, and the greatest values of the sizes that steps decide."""
-    counted = plan.counted
     rooms = {size.name: size.room(values) for size in plan.sizes if size.name in counted}
     return {**values, **rooms}
 

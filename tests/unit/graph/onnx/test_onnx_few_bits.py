@@ -145,3 +145,41 @@ def test_blocks_that_do_not_fit(at: int, array: Array, reason: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(model)
     assert reason in caught.value.message()
+
+
+@pytest.mark.parametrize("has_zeros", [False, True])
+@pytest.mark.parametrize(
+    ("data_type", "bits"),
+    [
+        (TensorProto.UINT8, 4),
+        (TensorProto.UINT8, 8),
+        (TensorProto.UINT4, 4),
+        (TensorProto.INT4, 4),
+    ],
+)
+def test_rows_of_a_packed_table(data_type: int, bits: int, has_zeros: bool) -> None:
+    rows, inner, per_byte = 11, 64, 8 // bits if data_type == TensorProto.UINT8 else 1
+    low, high = {TensorProto.INT4: (-8, 8), TensorProto.UINT4: (0, 16)}.get(data_type, (0, 256))
+    held = [
+        helper.make_tensor(name, data_type, shape, RANDOM.integers(low, high, shape).ravel())
+        for name, shape in (
+            ("table", (rows, inner // per_byte)),
+            ("zeros", (rows, inner // BLOCK // per_byte)),
+        )
+    ]
+    scales = RANDOM.uniform(0.5, 1, (rows, inner // BLOCK)).astype(np.float32)
+    held.append(numpy_helper.from_array(scales, "scales"))
+    inputs = ["table", "ids", "scales", *(["zeros"] if has_zeros else [])]
+    sizes = {"block_size": BLOCK, "bits": bits, "quantize_axis": 1}
+    node = helper.make_node("GatherBlockQuantized", inputs, ["y"], domain="com.microsoft", **sizes)
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, (2, 5))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (2, 5, inner))
+    graph = helper.make_graph([node], "rows", [ids], [y], [x for x in held if x.name in inputs])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    given = {"ids": RANDOM.integers(0, rows, (2, 5))}
+    imported = simplified(model)
+    words = max(imported.constants.values(), key=lambda each: each.size)
+    assert words.nbytes == rows * inner * bits // 8
+    (ours,), (expected,) = interpret(imported, given).values(), by_onnxruntime(model, given)
+    np.testing.assert_array_equal(ours, expected)

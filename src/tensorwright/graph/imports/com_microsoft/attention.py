@@ -328,6 +328,41 @@ def _matmul_of_bits(call: Call) -> Results:
     return _with_bias(call, call.cast(call.add("matmul", x, weights), dtype_of_x), 5)
 
 
+def _gather_of_bits(call: Call) -> Results:
+    """Rows of a table of four or eight bits, with a scale for each block of a row.
+
+    The table stays packed: words are gathered, and a row is taken apart.
+    """
+    bits, block = call.integer("bits", 4), call.integer("block_size", 128)
+    axes = call.integer("gather_axis", 0), call.integer("quantize_axis", 1)
+    if call.rank(0) != 2 or axes[0] != 0 or axes[1] not in (1, -1) or bits not in (4, 8):
+        raise call.unsupported("it gathers other than rows of 4 or 8 bits from a matrix")
+    table, scales = call.array(0, "table"), call.array(2, "scales")
+    rows, blocks = scales.shape
+    is_packed = table.shape[1] * 8 // bits == blocks * block != table.shape[1]
+    quantized = _unpacked(table, bits) if is_packed else table
+    if quantized.shape != (rows, blocks * block) or block % (32 // bits):
+        own = shape_text(table.shape)
+        raise call.unsupported(f"its table of shape {own} is not {blocks} whole blocks of {block}")
+    middle = 1 << (bits - 1) if table.dtype == np.uint8 else 0
+    words = np.ascontiguousarray(pack_codes(quantized.T.astype(np.int32) - middle, bits).T)
+    ids, places = call.operand(1), call.sizes(1)
+    above = 32 - np.arange(bits, 32 + bits, bits, dtype=np.int32)
+    x = call.add("reshape", call.add("gather", words, ids), shape=(*places, words.shape[1], 1))
+    x = call.add("shift_right", call.add("shift_left", x, above), np.array(32 - bits, np.int32))
+    y = call.cast(call.add("reshape", x, shape=(*places, blocks, block)), DType.F32)
+    column = (*places, blocks, 1)
+    if call.has(3) or (middle and not is_packed and bits < 8):  # codes of a type of their own
+        zeros = call.array(3, "zero points") if call.has(3) else np.zeros(scales.shape, np.uint8)
+        zeros = _unpacked(zeros, bits)[:, :blocks] if is_packed else zeros
+        less = (zeros.astype(np.int32) - middle).astype(np.float32)
+        y = call.add("sub", y, call.add("reshape", call.add("gather", less, ids), shape=column))
+    scale = call.add("gather", scales.astype(np.float32), ids)
+    y = call.add("mul", y, call.add("reshape", scale, shape=column))
+    y = call.add("reshape", y, shape=(*places, blocks * block))
+    return (call.cast(y, call.dtype_of(2)),)
+
+
 def _shaped(call: Call, position: int, what: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """The elements of a constant in a shape.  Raises: UnsupportedError for another number."""
     array = call.array(position, what)
@@ -362,4 +397,5 @@ QUANTIZATION: Table = (
     ("DynamicQuantizeMatMul", _dynamic_matmul),
     *DYNAMIC_LSTM,
     ("MatMulNBits", _matmul_of_bits),
+    ("GatherBlockQuantized", _gather_of_bits),
 )
