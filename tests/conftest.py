@@ -22,9 +22,15 @@ CHANGES = pytest.StashKey[list[Change]]()
 """Decisions that `--golden-update` wrote anew."""
 _SHORT = {
     "drivers.tune._LEAST_NETWORK_S": 1.0,  # the last comparison of a search
+    "drivers.graph_prices._TURNS_S": 0.5,
+    "drivers.optimize._TURNS_S": 0.3,
     "peers.process.rotation.TURN_S": 0.02,
     "peers.process.rotation.WARM_UP_S": 0.005,
     "peers.prices._NETWORK_S": 0.05,
+    "profiling.measure._BUDGET_S": 0.5,
+    "report.graph_changes._TURNS_S": 0.5,
+    "report.rivals._TURNS_S": 0.5,
+    "tuning.session.over_sizes._LEAST_S": 0.1,
     "runtime.measuring.peak._BUDGET_S": 0.03,
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""

@@ -115,9 +115,12 @@ def heads() -> Workload:
 )
 @pytest.mark.drawn
 def test_schedules_drawn_at_random_compute_the_meaning(workload: Workload) -> None:
-    traces = random_traces(workload, NATIVE, 8, first_seed())
-    opened = [check_trace(workload, trace, NATIVE, 1) for trace in traces]
-    assert any(opened)
+    opened = 0
+    for trace in random_traces(workload, NATIVE, 8, first_seed()):
+        opened += check_trace(workload, trace, NATIVE, 1)
+        if opened == 3:
+            return
+    assert opened
 
 
 def test_a_call_of_one_size_after_another(tmp_path: Path) -> None:
