@@ -78,17 +78,22 @@ def _of_any(operator: str) -> Counterpart:
 
 
 def _function(operator: operators.RewriteOperator) -> Counterpart:
-    """Of one operand; its parameters are the attributes of their names."""
+    """With its parameters as attributes; of one operand, and vectors as large as its rows."""
 
     def counterpart(terms: TermBuilder, application: Application) -> Terms:
-        node, attributes = application.node, application.node.attribute_map
-        words = tuple(
-            str(attributes[each.name])
-            if each.words
-            else operators.number_word(node.number(each.name))
-            for each in operator.parameters
-        )
-        return (terms.apply(operator.name, words, application.args[0]),)
+        node, (_, *vectors) = application.node, application.args
+        rows = application.shape[node.integer("axis") :] if vectors else ()
+        if len(vectors) + 1 != operator.arity or any(terms.shape(v) != rows for v in vectors):
+            return None
+        params: list[Param] = []
+        for each in operator.parameters:
+            if each is operators.AXIS:
+                params.append(node.integer(each.name) % len(application.shape))
+            elif each.words:
+                params.append(str(node.attribute_map[each.name]))
+            else:
+                params.append(operators.number_word(node.number(each.name)))
+        return (terms.apply(operator.name, tuple(params), *application.args),)
 
     return counterpart
 
@@ -267,21 +272,6 @@ def _reduction(operator: str) -> Counterpart:
     return counterpart
 
 
-def _softmax(terms: TermBuilder, application: Application) -> Terms:
-    axis = application.node.integer("axis") % len(application.shape)
-    return (terms.apply("softmax", (axis,), application.args[0]),)
-
-
-def _layer_norm(terms: TermBuilder, application: Application) -> Terms:
-    """With a scale and a bias of the shape of the normalised rows."""
-    axis = application.node.integer("axis") % len(application.shape)
-    rows = application.shape[axis:]
-    if len(application.args) != 3 or any(terms.shape(arg) != rows for arg in application.args[1:]):
-        return None
-    epsilon = operators.number_word(application.node.number("epsilon"))
-    return (terms.apply("layer_norm", (axis, epsilon), *application.args),)
-
-
 def _rows(terms: TermBuilder, application: Application) -> Terms:
     """Rows of a matrix at positions that are not constant: a product with a row selector."""
     table, positions = application.args
@@ -333,14 +323,9 @@ MIXED = frozenset({"gather", "where"})
 """Some of their operands are positions or truth, which rules do not cover."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
-        "add": _of_any("ewadd"),
-        "sub": _of_any("ewsub"),
+        **{name: _of_any(f"ew{name}") for name in operators.ARITHMETIC},
         "mul": _product,
-        "div": _of_any("ewdiv"),
-        "max": _of_any("ewmax"),
-        "min": _of_any("ewmin"),
-        "pow": _of_any("ewpow"),
-        **{each.name: _function(each) for each in operators.FUNCTIONS},
+        **{each.name: _function(each) for each in operators.ALIKE_IN_NETWORKS},
         "matmul": _matmul,
         "gemm": _gemm,
         "conv": _convolution,
@@ -356,8 +341,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "split": _split,
         "slice": _slice,
         **{name: _reduction(name) for name in sorted(operators.REDUCTIONS)},
-        "softmax": _softmax,
-        "layer_norm": _layer_norm,
         "gather": _rows,
         "where": _where,
     }

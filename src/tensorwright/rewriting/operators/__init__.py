@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tensorwright.base import unknown_name
 from tensorwright.rewriting.operators import elementwise, movement, windows
-from tensorwright.rewriting.operators.elementwise import PAIRS, REDUCTIONS
+from tensorwright.rewriting.operators.elementwise import ARITHMETIC, PAIRS, REDUCTIONS
 from tensorwright.rewriting.operators.movement import PARTS
 from tensorwright.rewriting.operators.operator import (
     ArgumentRole, IntShape, RewriteOperator, Step, follow,
@@ -39,6 +39,7 @@ MOVING = frozenset(
 """The operators that compute nothing: they only move elements."""
 FUNCTIONS: tuple[RewriteOperator, ...] = elementwise.FUNCTIONS
 """The operators of single elements."""
+ALIKE_IN_NETWORKS = (*FUNCTIONS, *elementwise.NORMALIZATIONS[1:])
 _BY_NAME = {each.name: each for each in OPERATORS}
 
 

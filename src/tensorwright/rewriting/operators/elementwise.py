@@ -50,10 +50,10 @@ def _select(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     return (operator.Step("cast", {"to": DType.BOOL}, argument=0), operator.Step("where", {}))
 
 
-_PAIRS = ("add", "mul", "sub", "div", "max", "min", "pow")
+ARITHMETIC = ("add", "mul", "sub", "div", "max", "min", "pow")
 _COMPARISONS = ("less", "less_or_equal", "equal")
 PAIR_OPERATORS = (
-    *(_of_same_shape(f"ew{name}", operator.plain(name)) for name in _PAIRS),
+    *(_of_same_shape(f"ew{name}", operator.plain(name)) for name in ARITHMETIC),
     *(_of_same_shape(name, _comparison(name)) for name in _COMPARISONS),
 )
 
@@ -117,10 +117,9 @@ def _batch_norm_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
 
 
 def _layer_norm_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    x, scale, bias = shapes
-    rows = x[axis_of(params[0], x) :]
-    needs.equal_shapes(rows, scale)
-    needs.equal_shapes(rows, bias)
+    x, *vectors = shapes
+    for each in vectors:
+        needs.equal_shapes(x[axis_of(params[0], x) :], each)
     return x
 
 
