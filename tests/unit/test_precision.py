@@ -125,6 +125,7 @@ def test_kept_products_stay_f32() -> None:
         ({"precision": "int3"}, "has products of f32 and bf16 alone", "one of f32, bf16"),
         ({"precision": "f16"}, "has products of f32 and bf16 alone", "bf16"),
         ({"precision": "bf16", "target": "cuda:sm_90"}, "has products of f32 alone", "f32"),
+        ({"keep": ["product1"]}, "nothing is rounded", 'give precision="bf16"'),
         ({"precision": "bf16", "keep": "producd1"}, "no product has this name", "product1"),
     ],
 )

@@ -133,7 +133,7 @@ def _write_library(
             stage="cli",
             where=f"option --name {given!r}",
             reason="it has no letter and no digit of ASCII",
-            remedy=f"--name {exporting.prefix_of(short_name(model)).removeprefix('tw_')}",
+            remedy=f"--name {exporting.c_library.prefix_of(short_name(model)).removeprefix('tw_')}",
         )
     if options.kind_of(model) is options.ProgramKind.EXPRESSION:
         options.refuse_given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tensorwright.base import CpuTarget, DType, Target, unknown_name
+from tensorwright.base import CpuTarget, DType, Target, UsageError, unknown_name
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import map_nested
 from tensorwright.graph.passes.composites import recognise_attention
@@ -31,10 +31,14 @@ def round_operands(graph: Graph, target: Target, precision: str, keep: Sequence[
     if precision not in has:
         reason = f"{target} has products of {' and '.join(has)} alone"
         raise unknown_name("compile", f"precision {precision}", reason, precision, has)
+    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
     if precision == "f32":
+        if patterns:
+            reason, remedy = "nothing is rounded", 'give precision="bf16", too'
+            where = f"keep {patterns[0]}"
+            raise UsageError(stage="compile", where=where, reason=reason, remedy=remedy)
         return graph
     names: list[str] = []
-    patterns = (keep,) if isinstance(keep, str) else tuple(keep)
     result = _rounded_graph(graph, target, patterns, names)
     for each in patterns:
         if not any(fnmatchcase(name, each) for name in names):
