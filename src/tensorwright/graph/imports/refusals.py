@@ -11,34 +11,25 @@ from onnx import NodeProto
 from tensorwright.base import SUITE_LOADERS, ModelError, UnsupportedError, UsageError
 from tensorwright.expr import Compute, Placeholder
 
-_SEQUENCE = "sequences are not tensors of a static shape"
-_OPTIONAL = "optional values are not tensors of a static shape"
-_TEXT = "text tensors are not supported"
-_RANDOM = "its result is random, and a graph is a function of its inputs"
-
 _OPEN_SIZES = (
     "give it the size that it was exported with, or export it again with that dimension open "
     "(dynamic_shapes of torch.onnx.export)"
 )
 
-REFUSED: dict[str, str] = {
-    "SequenceMap": _SEQUENCE,
-    "Optional": _OPTIONAL,
-    "OptionalGetElement": _OPTIONAL,
-    "OptionalHasElement": _OPTIONAL,
-    "StringConcat": _TEXT,
-    "StringNormalizer": _TEXT,
-    "StringSplit": _TEXT,
-    "RegexFullMatch": _TEXT,
-    "TfIdfVectorizer": _TEXT,
-    "RandomNormal": _RANDOM,
-    "RandomNormalLike": _RANDOM,
-    "RandomUniform": _RANDOM,
-    "RandomUniformLike": _RANDOM,
-    "Bernoulli": _RANDOM,
-    "Multinomial": _RANDOM,
-    "ImageDecoder": "it reads compressed pictures",
+_REASONS = {
+    "sequences are not tensors of a static shape": "SequenceMap",
+    "optional values are not tensors of a static shape": (
+        "Optional OptionalGetElement OptionalHasElement"
+    ),
+    "text tensors are not supported": (
+        "StringConcat StringNormalizer StringSplit RegexFullMatch TfIdfVectorizer"
+    ),
+    "its result is random, and a graph is a function of its inputs": (
+        "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial"
+    ),
+    "it reads compressed pictures": "ImageDecoder",
 }
+REFUSED = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 
 _EXPORT = """export the module, and give the program; or let torch.compile call tensorwright:
   tensorwright.compile(torch.export.export(module.eval(), (example,)))
