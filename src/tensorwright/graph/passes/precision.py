@@ -7,13 +7,14 @@ from fnmatch import fnmatchcase
 
 from tensorwright.base import CpuTarget, DType, Target, UsageError, unknown_name
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import map_nested
 from tensorwright.graph.passes.composites import recognise_attention
 from tensorwright.graph.passes.identities import remove_dead_code
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import MULTIPLIED
+from tensorwright.ops import MULTIPLIED, Movement
 
-_ORDERS, _UNKNOWN = ("reshape", "split", "transpose"), "no product has this name"
+_ORDERS, _UNKNOWN = (Movement.RESHAPE, Movement.REORDER), "no product has this name"
 
 
 def round_operands(graph: Graph, target: Target, precision: str, keep: Sequence[str]) -> Graph:
@@ -73,7 +74,8 @@ def _rounded(copy: Copy, name: str, rounded: dict[str, str]) -> str:
     if name in rounded:
         return rounded[name]
     array, made = copy.constant(name), copy.producer(name)
-    if made is not None and made.operator in _ORDERS and all(map(copy.only_use, made.outputs)):
+    is_order = made and (made.operator == "split" or operator_of(made).movement in _ORDERS)
+    if made and is_order and all(map(copy.only_use, made.outputs)):
         source = _rounded(copy, made.inputs[0], rounded)
         names = [copy.free(f"{each}.rounded") for each in made.outputs]
         results = copy.emit(made.operator, (source, *made.inputs[1:]), names, **made.attribute_map)
