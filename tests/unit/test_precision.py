@@ -13,7 +13,7 @@ from tensorwright.base import Array, DType, UsageError
 from tensorwright.cli.quantize import rounding_errors
 from tensorwright.compile_options import CompileArguments
 from tensorwright.expr import Placeholder, compute
-from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
 from tensorwright.pipeline import import_graph
 
 _LAST_PLACES = 2 * 2.0**-8
@@ -107,6 +107,12 @@ def test_weights_take_half_the_memory(tmp_path: Any) -> None:
         tensorwright.compile(network(512), precision=precision).save(path)
         sizes[precision] = path.stat().st_size
     assert sizes["bf16"] < 0.55 * sizes["f32"]
+
+
+def test_simplification_leaves_weights_in_bf16() -> None:
+    rounded = import_graph(network(), CompileArguments(precision="bf16"))
+    assert str(simplify(rounded)) == str(rounded)
+    assert {array.dtype for array in rounded.constants.values()} == {DType.BF16.numpy}
 
 
 def test_kept_products_stay_f32() -> None:
