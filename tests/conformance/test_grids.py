@@ -335,7 +335,7 @@ def test_random_schedules() -> None:
     """
     cases: list[tuple[loop.LoopProgram, dict[str, np.ndarray]]] = []
 
-    @settings(max_examples=40, phases=(Phase.generate,))
+    @settings(max_examples=20, phases=(Phase.generate,))
     @given(schedules(on_card=True))
     def draw(case: tuple[Expression, Trace, dict[str, int]]) -> None:
         expression, trace, _ = case

@@ -64,7 +64,7 @@ TABLES = st.builds(
     EXTENTS,
     st.booleans(),
 )
-CHECKED = settings(max_examples=250)
+CHECKED = settings(max_examples=125)
 
 
 def points(bounds):
@@ -224,7 +224,7 @@ def _refuted(goal, bounds) -> bool:
     return solver.check() == z3.sat
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(LINEAR)
 def test_z3_finds_no_counterexample(expression: expr.Index):
     simple = expr.simplify(expression, NUMBERS)
@@ -285,7 +285,7 @@ def _over(tree, leaves, smaller, larger, number):
     return (smaller if operation == "min" else larger)(left, right)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(SIZE_TREES)
 def test_z3_finds_no_counterexample_to_arithmetic_of_sizes(tree):
     def smaller(a, b):

@@ -77,7 +77,7 @@ def loops(draw: st.DrawFn) -> ModelProto:
     return model(graph("loops", whole, given_, *ends), constants)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(loops(), st.integers(0, 7), st.floats(-1, 3, width=32), st.integers(0, 99))
 def test_random_loops(made: ModelProto, n: int, limit: float, seed: int) -> None:
     executable = tensorwright.compile(made, threads=1)

@@ -45,7 +45,7 @@ def compiled(graph: Graph) -> Executable:
 @pytest.mark.parametrize("network", NETWORKS)
 def test_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]) -> None:
     graph = network()
-    with override(default_schedule="model" if network is encoder else "rule"):
+    with override(default_schedule="model" if network is perceptron else "rule"):
         check_network(graph, {s.name: (s.least + 2) * s.divisor for s in graph.sizes}, 0)
 
 

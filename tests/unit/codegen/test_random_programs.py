@@ -76,7 +76,7 @@ class _Widened:
 
 @each_target
 @given(source=loop_programs())
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_random_nests(target: CpuTarget, source: loop.LoopProgram) -> None:
     arrays = arrays_for(source)
     same(run(source, arrays, target), interpret(source, arrays))
@@ -84,7 +84,7 @@ def test_random_nests(target: CpuTarget, source: loop.LoopProgram) -> None:
 
 @each_target
 @given(source=loop_programs(), extent=st.sampled_from((2, 5, 8, 16, 19)), is_first=st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_random_nests_in_lanes(
     target: CpuTarget, source: loop.LoopProgram, extent: int, is_first: bool
 ) -> None:
@@ -94,7 +94,7 @@ def test_random_nests_in_lanes(
 
 
 @given(source=loop_programs(), threads=st.integers(1, 3))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_random_nests_in_threads(source: loop.LoopProgram, threads: int) -> None:
     wide = _Widened(5, is_first=True).program(source, PARALLEL)
     arrays = arrays_for(wide)

@@ -74,13 +74,13 @@ def kept(before: LoopProgram, after: LoopProgram) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(nest=loop_programs())
 def test_a_pass_keeps_every_result(step: Pass, nest: LoopProgram) -> None:
     kept(nest, step.run(nest))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(nest=loop_programs())
 def test_the_pipeline_keeps_every_result_and_simplifying_again_changes_nothing(
     nest: LoopProgram,

@@ -70,7 +70,7 @@ def test_networks_keep_their_meaning(network: Network, prices: Callable[[], Pric
         check_partition(parts)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_random_graphs_keep_their_meaning(graph: Graph) -> None:
     for prices in (fusing(), parting()):

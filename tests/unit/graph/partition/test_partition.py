@@ -44,7 +44,7 @@ def test_networks_compute_what_the_interpreter_does(network: Network, target: st
     check_partition(partition(graph))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_random_graphs_compute_what_the_interpreter_does(graph: Graph) -> None:
     check_partition(partition(graph))
@@ -56,7 +56,7 @@ def test_steps_can_run_in_their_order(network: Network) -> None:
     verify_partition(partition(graph))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(network=st.sampled_from(NETWORKS), seed=st.integers(0, 99))
 def test_any_layouts_give_the_same_results(network: Network, seed: int) -> None:
     """Layouts at random, also of inputs and outputs; what the host touches stays plain."""

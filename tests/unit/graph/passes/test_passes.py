@@ -108,7 +108,7 @@ def operators(graph: Graph) -> list[str]:
 
 
 @given(graphs())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_values_and_signatures_stay(graph: Graph) -> None:
     simple = verify(simplify(graph))
     assert_same_values(graph, simple)
@@ -118,7 +118,7 @@ def test_values_and_signatures_stay(graph: Graph) -> None:
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.__name__)
 @given(graphs())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_each_pass_alone(each: Callable[[Graph], tuple[Graph, int]], graph: Graph) -> None:
     changed, count = each(graph)
     assert_same_values(graph, verify(changed))
