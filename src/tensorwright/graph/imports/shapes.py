@@ -22,6 +22,10 @@ _SHAPES = (
 _ONE_NUMBER = "give one number for the dimension, wherever it occurs"
 
 
+_EXTENDING = ("Concat", "GroupQueryAttention")
+_ROWS_OF_HEADS = 2  # the axis of a cache of keys or values
+
+
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
     """An extent, the name of an open dimension, or "" for an open one without a name; None without
     a shape.
@@ -143,9 +147,9 @@ def extended_sizes(graph: GraphProto) -> tuple[str, ...]:
     outputs = {info.name for info in graph.output}
     lengths: dict[str, None] = {}
     for node in graph.node:
-        if node.op_type != "Concat" or not outputs & {*node.output}:
+        if node.op_type not in _EXTENDING or not outputs & {*node.output}:
             continue
-        axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+        axis = next((each.i for each in node.attribute if each.name == "axis"), _ROWS_OF_HEADS)
         for name in node.input:
             at = axis if axis >= 0 else axis + len(dims.get(name, ()))
             extent = extents.get((name, at))

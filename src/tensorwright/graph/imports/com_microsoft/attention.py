@@ -18,7 +18,7 @@ from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters import CONVERTERS, DYNAMIC_LSTM, in_codes
 from tensorwright.graph.imports.converters.products import joined_heads, split_heads
-from tensorwright.ops import number_of, pack_codes, shape_text
+from tensorwright.ops import is_equal, not_decided, number_of, pack_codes, shape_text
 
 _FILTER = -10000.0
 _BYTES_OF_ROWS = 4  # an accuracy_level: rows may be rounded to 8 bits
@@ -156,18 +156,27 @@ def _rotary(call: Call) -> Results:
         raise call.unsupported("packed batches and scales are not supported")
     x, shape = call.tensor(0), call.sizes(0)
     half = call.extents(2)[-1]
-    turned = call.integer("rotary_embedding_dim", 0) or 2 * half
     if len(shape) == 3:
         count, width = call.integer("num_heads", 0), number_of(shape[2])
         x = split_heads(call, x, count or width // (2 * half))
-    batch, heads, length, width_of_head = call.sizes(x)
-    size = number_of(width_of_head)
-    cosines, sines = (_at_positions(call, each, length) for each in (2, 3))
+    angles = [_at_positions(call, each, call.sizes(x)[2]) for each in (2, 3)]
+    turned = call.integer("rotary_embedding_dim", 0) or 2 * half
+    y = _turned(call, x, angles, turned, is_interleaved=call.flag("interleaved"))
+    return (joined_heads(call, y) if len(shape) == 3 else y,)
+
+
+def _turned(call: Call, x: str, angles: Sequence[str], turned: int, *, is_interleaved: bool) -> str:
+    """Heads (b, h, l, e) of which the first elements are turned.
+
+    angles   cosines and sines (b or 1, 1, l, halves)
+    """
+    batch, heads, length, width = call.sizes(x)
+    size, (cosines, sines) = number_of(width), angles
     kept: tuple[str, ...] = ()
     if turned < size:
         x, *rest = call.apply("split", x, sizes=(turned, size - turned), axis=3)
         kept = tuple(rest)
-    if call.flag("interleaved"):
+    if is_interleaved:
         pairs = call.add("reshape", x, shape=(batch, heads, length, turned // 2, 2))
         first, second = (call.take(pairs, each, 4) for each in (0, 1))
     else:
@@ -176,15 +185,11 @@ def _rotary(call: Call) -> Results:
     for one, other, operator in ((first, second, "sub"), (second, first, "add")):
         scaled = call.add("mul", one, cosines)
         parts.append(call.add(operator, scaled, call.add("mul", other, sines)))
-    if call.flag("interleaved"):
+    if is_interleaved:
         y = call.add("reshape", call.stack(parts, 4), shape=(batch, heads, length, turned))
     else:
         y = call.add("concat", *parts, axis=3)
-    if kept:
-        y = call.add("concat", y, *kept, axis=3)
-    if len(shape) == 3:
-        y = joined_heads(call, y)
-    return (y,)
+    return call.add("concat", y, *kept, axis=3) if kept else y
 
 
 def _at_positions(call: Call, position: int, length: Index) -> str:
@@ -201,8 +206,71 @@ def _at_positions(call: Call, position: int, length: Index) -> str:
     return call.add("reshape", rows, shape=(count, 1, length, halves))
 
 
+def _grouped(call: Call) -> Results:
+    """Attention of one sequence without padding, whose heads of keys serve several of queries.
+
+    The cache is what comes before, and the rows of the call follow it: the total length is the sum.
+    Shapes:  q (1, l, h * e), or (1, l, (h + 2 * g) * e) with k and v; k, v (1, l, g * e); past
+             (1, g, p, e) -> (1, l, h * e), present (1, g, p + l, e)
+    """
+    heads, groups = call.integer("num_heads"), call.integer("kv_num_heads")
+    if call.integer("smooth_softmax", 0) or any(map(call.has, range(11, len(call.operands)))):
+        raise call.unsupported("a sink of attention, and a cache of bytes, are not supported")
+    inputs = [call.tensor(0), *(call.tensor(at) for at in (1, 2) if call.has(at))]
+    batch, length, width = call.sizes(0)
+    if not is_equal(batch, 1):
+        reason = "sequences of several lengths are not supported"
+        if isinstance(batch, int):
+            raise call.unsupported(reason, "call it with a batch of 1")
+        raise not_decided((batch,), reason, f"{batch}=1")
+    if len(inputs) == 1:
+        size = number_of(width) // (heads + 2 * groups)
+        inputs = list(
+            call.apply("split", inputs[0], sizes=(heads * size, *(groups * size,) * 2), axis=2)
+        )
+    counts = (heads, groups, groups)
+    q, k, v = (split_heads(call, x, n) for x, n in zip(inputs, counts, strict=True))
+    past: Index = call.sizes(3)[2] if call.has(3) else 0
+    total = past + length
+    given = call.index(6, "total_sequence_length")
+    if not is_equal(given, total):
+        reason = f"its total length is {given}, that of the cache and the new rows {total}"
+        if isinstance(given, int):
+            raise call.unsupported(reason, "give a mask of the cache and the new rows together")
+        raise not_decided((given,), reason, f"{given}={total}")
+    rows = call.piece(call.positions(total, DType.I64), 0, past, total)
+    if call.flag("do_rotary"):
+        at = call.add("reshape", call.tensor(9) if call.has(9) else rows, shape=(length,))
+        shape = (1, 1, length, call.extents(7)[1])
+        angles = [
+            call.add("reshape", call.add("gather", call.tensor(each), at, axis=0), shape=shape)
+            for each in (7, 8)
+        ]
+        q, k = (
+            _turned(call, x, angles, 2 * shape[3], is_interleaved=call.flag("rotary_interleaved"))
+            for x in (q, k)
+        )
+    if call.has(3):
+        k = call.add("concat", call.tensor(3), k, axis=2)
+        v = call.add("concat", call.tensor(4), v, axis=2)
+    row = call.add("reshape", rows, shape=(length, 1))
+    key = call.add("reshape", call.positions(total, DType.I64), shape=(1, total))
+    mask = call.add("less_or_equal", key, row)
+    window = call.integer("local_window_size", -1)
+    if window > 0:
+        near = call.add("less", call.add("sub", row, key), np.array(window, np.int64))
+        mask = call.add("and", mask, near)
+    if call.has(10):
+        lost = call.as_array(-np.inf, call.dtype_of(10))
+        mask = call.add("where", mask, call.tensor(10), lost)
+    factors = {"scale": call.real("scale", 0.0), "softcap": call.real("softcap", 0.0)}
+    y = call.add("attention", q, k, v, mask, **factors)
+    return joined_heads(call, y), k, v
+
+
 ATTENTION: Table = (
     ("Attention", _attention),
+    ("GroupQueryAttention", _grouped),
     ("MultiHeadAttention", _multi_head),
     ("RotaryEmbedding", _rotary),
 )
