@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tensorwright.base import InternalError, cpu_target, detect_target
+from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import LoadedObject, load_object
-from tensorwright.runtime.native.jit import Session, runtime_symbols
+from tensorwright.runtime.native.jit import Session, load_function, runtime_symbols
 from tensorwright.runtime.native.linker import PAGE_BYTES
 
 NATIVE = detect_target()
@@ -186,3 +187,16 @@ cycle.append(cycle)
         timeout=60,
     )
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_a_function_keeps_its_code() -> None:
+    function = NativeFunction(Module(), "tw_nothing", (Kind.I64,))
+    function.finish()
+    loaded = load_function(function)
+    address, run = loaded.code.address(function.symbol), loaded.run
+    del loaded
+    gc.collect()
+    mapped = [line.split()[:2] for line in Path("/proc/self/maps").read_text().splitlines()]
+    ends = [(*(int(end, 16) for end in part.split("-")), rights) for part, rights in mapped]
+    assert [rights for low, high, rights in ends if low <= address < high] == ["r-xp"]
+    run(1)

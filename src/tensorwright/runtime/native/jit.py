@@ -203,10 +203,7 @@ def load_ir(ir_text: str, symbols: Sequence[str], target: CpuTarget | None = Non
 
 @dataclass(frozen=True, slots=True)
 class LoadedFunction:
-    """A native function that Python calls, without the interpreter's lock.
-
-    Keep this object while the function runs: `code` goes with it.
-    """
+    """A native function that Python calls, without the interpreter's lock; `run` keeps `code`."""
 
     code: LoadedObject
     run: Callable[..., None]
@@ -216,7 +213,9 @@ def load_function(function: NativeFunction, target: CpuTarget | None = None) -> 
     """As `load_ir`, for one function, which takes pointers and integers and returns nothing."""
     code = load_ir(function.module.text(), (function.symbol,), target)
     kind = ctypes.CFUNCTYPE(None, *(_CTYPES[each.kind] for each in function.parameters))
-    return LoadedFunction(code, kind(code.address(function.symbol)))
+    run: Any = kind(code.address(function.symbol))
+    run.code = code  # of two threads that make a remembered function at once, one drops it at once
+    return LoadedFunction(code, run)
 
 
 def runtime_symbols() -> tuple[tuple[str, int], ...]:
