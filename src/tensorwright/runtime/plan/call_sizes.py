@@ -56,7 +56,8 @@ class Dimensions:
         dimensions = []
         for extent, members in self.alike:
             numbers = {shapes[at][axis]: (at, axis) for at, axis in reversed(members)}
-            dimensions += [(plan.inputs[at], axis, extent, n) for n, (at, axis) in numbers.items()]
+            firsts = sorted((at, axis, number) for number, (at, axis) in numbers.items())
+            dimensions += [(plan.inputs[at], axis, extent, number) for at, axis, number in firsts]
         return dimensions
 
 
@@ -126,8 +127,7 @@ def values_of(
 
     Raises:  as `call_sizes`.
     """
-    counted = dimensions.counted
-    sizes = {size.name: size for size in plan.sizes if size.name not in counted}
+    sizes = {size.name: size for size in plan.sizes if size.name not in dimensions.counted}
     values: dict[str, int] = {}
     told_by: dict[str, str] = {}
     every = waiting = dimensions.with_numbers(plan, shapes)
@@ -157,7 +157,7 @@ def values_of(
             given = ", ".join(f"{name} = {value}" for name, value in values.items())
             reason = f"dimension {axis} is {number}, but {extent} is {wanted} with {given}"
             raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
-    return with_rooms(plan, values, counted)
+    return with_rooms(plan, values, dimensions.counted)
 
 
 def solved_sizes(
