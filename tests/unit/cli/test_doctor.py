@@ -26,7 +26,7 @@ device_findings = doctor
 
 LISTED = (
     *("llvmlite", "target", "caches", "fingerprint", "threads", "record store"),
-    *("LightGBM", "ONNX Runtime", "OpenVINO", "PyTorch", "Z3", "Dask"),
+    *("LightGBM", "ONNX Runtime", "OpenVINO", "PyTorch", "tokenizers", "Z3", "Dask"),
     *("C compiler", "gcc", "clang", "Graphviz", "PoCL"),
 )
 

@@ -120,7 +120,7 @@ def test_a_call_from_python_is_interrupted_after_it_has_kept_what_it_measured(
         ("optimize", "tensorwright.cli.arguments.machine.check_before_measuring"),
         ("optimize", "tensorwright.drivers.optimize.rewrite"),
         ("optimize", "tensorwright.drivers.optimize.search"),
-        ("optimize", "tensorwright.drivers.optimize.finish"),
+        ("optimize", "tensorwright.pipeline.finish"),
         ("tune", "tensorwright.cli.tune.read_programs"),
         ("tune", "tensorwright.cli.tune.search_networks"),
     ],

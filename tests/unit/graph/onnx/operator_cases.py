@@ -330,6 +330,10 @@ com.microsoft.DynamicQuantizeLSTM: unit(3, 2, 4), np.arange(64).reshape(1, 4, 16
 com.microsoft.MatMulIntegerToFloat: (3, 8), (8, 5), np.array(0.1), np.array(0.2), ONE, ONE
 com.microsoft.MatMulNBits: unit(3, 40), np.arange(144).reshape(6, 3, 8),
     np.linspace(0.1, 0.4, 18), N=6, K=40, bits=4, block_size=16
+com.microsoft.GatherBlockQuantized: np.arange(24).reshape(3, 8), at(2),
+    np.linspace(0.1, 0.4, 3).reshape(3, 1), block_size=16
+com.microsoft.GroupQueryAttention: unit(1, 2, 64), unit(1, 2, 32), unit(1, 2, 32), None, None,
+    np.array([1]), np.array(2), outputs=3, num_heads=2, kv_num_heads=1
 com.microsoft.QGemm: (3, 8), np.array(0.1), ONE, (8, 5), np.array(0.2), ONE
 com.microsoft.{name}: *((3, 4), np.array(0.02), ONE) * 2, np.array(0.05), ONE
     for name in ("QLinearAdd", "QLinearMul")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[4]
 PROGRAM = """
 import sys, time
 from tests.targets import native_target
-from tensorwright.records import open_store
+from tensorwright.records import Setting, open_store
 from tensorwright.tuning.session import Options, PlainLines, SessionParts, tune
 from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
