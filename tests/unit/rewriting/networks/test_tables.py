@@ -47,19 +47,19 @@ def is_open(data: TensorData) -> bool:
 
 
 @pytest.mark.parametrize("draw", [random_matrices, random_images], ids=["matrices", "images"])
-@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.drawn
-def test_joins_find_what_is_found_node_by_node(draw: type[Graph], seed: int) -> None:
-    network = read_network(simplify(draw(first_seed() + seed)))  # type: ignore[call-arg, arg-type]
-    saturate_network(network, RULES, SaturationLimits(merges=1, rounds=2, nodes=800))
-    matcher = Matcher(network.terms)
-    tables = Tables(network.terms, matcher, is_open)
-    counts = 0
-    for pattern in PATTERNS:
-        found = [match for _, match in tables.find(pattern).since(0)]
-        assert len(found) == len(set(found))
-        assert set(found) == one_by_one(network, matcher, pattern)
-        counts += len(found)
+def test_joins_find_what_is_found_node_by_node(draw: type[Graph]) -> None:
+    counts = 0  # a single network may have none
+    for seed in range(6):
+        network = read_network(simplify(draw(first_seed() + seed)))  # type: ignore[call-arg, arg-type]
+        saturate_network(network, RULES, SaturationLimits(merges=1, rounds=2, nodes=800))
+        matcher = Matcher(network.terms)
+        tables = Tables(network.terms, matcher, is_open)
+        for pattern in PATTERNS:
+            found = [match for _, match in tables.find(pattern).since(0)]
+            assert len(found) == len(set(found))
+            assert set(found) == one_by_one(network, matcher, pattern)
+            counts += len(found)
     assert counts
 
 
