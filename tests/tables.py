@@ -1,4 +1,4 @@
-"""Tables of text: a row a line; one that is indented goes on with the row above.
+"""Tables of text: a row a line; one that is indented goes on with the row above. Transcripts.
 
 A row that ends with a line `for ...` is a row for each of its values:
 
@@ -9,8 +9,12 @@ A row that ends with a line `for ...` is a row for each of its values:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 
 def rows_of(table: str, names: Mapping[str, Any] | None = None) -> list[str]:
@@ -27,3 +31,21 @@ def rows_of(table: str, names: Mapping[str, Any] | None = None) -> list[str]:
         values = eval(f"[dict({listed}) for {loops}]", dict(names or {}))
         rows += [row.format(**each) for each in values]
     return rows
+
+
+def check_transcript(
+    request: pytest.FixtureRequest, page: Path, prompt: str, answer: Callable[[str], str]
+) -> None:
+    """Compare a page of lines behind a prompt, each with its answer; --golden-update writes it."""
+    before, pieces = page.read_text(), []
+    for line in before.splitlines():
+        if line.startswith(prompt):
+            text = answer(line.removeprefix(prompt))
+            pieces += [line, textwrap.indent(text, "    ") + "\n"]
+        elif line.startswith("# "):
+            pieces.append(f"{line}\n")
+    now = "\n".join(pieces)
+    if request.config.getoption("--golden-update"):
+        page.write_text(now)
+    else:
+        assert now == before

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import sqlite3
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import Result
+from tests.tables import check_transcript
 
 Invoke = Callable[..., Result]
 MakeOnnx = Callable[..., Path]
@@ -76,22 +76,14 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 @pytest.mark.golden
 def test_what_is_refused(invoke: Invoke, here: Path, request: pytest.FixtureRequest) -> None:
-    page = PAGE.read_text()
     before = contents(here)
-    pieces = []
-    for line in page.splitlines():
-        if line.startswith("$ "):
-            result = invoke(*shlex.split(line.replace("HERE", str(here)))[1:])
-            kind = KINDS[result.exit_code]
-            assert result.stderr.startswith(f"{kind}Error: "), f"{line}\n{result.output}"
-            assert contents(here) == before, line
-            text = result.output.replace(str(here), "HERE").rstrip()
-            text = re.sub(r"\d+( bytes instead of )\d+", r"N\1M", text)
-            pieces += [line, textwrap.indent(text, "    ") + "\n"]
-        elif line.startswith("# "):
-            pieces.append(f"{line}\n")
-    found = "\n".join(pieces)
-    if request.config.getoption("--golden-update"):
-        PAGE.write_text(found)
-        page = found
-    assert found == page
+
+    def answer(line: str) -> str:
+        result = invoke(*shlex.split(line.replace("HERE", str(here))))
+        kind = KINDS[result.exit_code]
+        assert result.stderr.startswith(f"{kind}Error: "), f"{line}\n{result.output}"
+        assert contents(here) == before, line
+        text = result.output.replace(str(here), "HERE").rstrip()
+        return re.sub(r"\d+( bytes instead of )\d+", r"N\1M", text)
+
+    check_transcript(request, PAGE, "$ ", answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.tables import check_transcript
 
 import tensorwright
 from tensorwright import base, expr, zoo
@@ -56,22 +56,15 @@ def row(body: Callable[..., object], count: int = 8) -> Compute:
 @pytest.mark.golden
 def test_refusals_say_what_to_write_instead(request: pytest.FixtureRequest) -> None:
     """All of `refusals.txt`: what is written wrong, and the message."""
-    page = PAGE.read_text()
     names = {**vars(expr), "np": np, "math": math, "DType": base.DType, "row": row}
     names |= {"S": S, "T": T, "X": X, "P": P, "Q": Q}
-    pieces = []
-    for line in page.splitlines():
-        if line.startswith(">>> "):
-            error = refused(lambda line=line: eval(line[4:], names))
-            assert pickle.loads(pickle.dumps(error)) == error
-            pieces += [line, textwrap.indent(str(error), "    ") + "\n"]
-        elif line.startswith("# "):
-            pieces.append(f"{line}\n")
-    found = "\n".join(pieces)
-    if request.config.getoption("--golden-update"):
-        PAGE.write_text(found)
-        page = found
-    assert found == page
+
+    def answer(line: str) -> str:
+        error = refused(lambda: eval(line, names))
+        assert pickle.loads(pickle.dumps(error)) == error
+        return str(error)
+
+    check_transcript(request, PAGE, ">>> ", answer)
 
 
 def test_a_refusal_is_an_error_of_the_user_and_a_type_error() -> None:

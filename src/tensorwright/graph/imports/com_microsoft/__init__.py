@@ -4,8 +4,9 @@ They are described in ONNX Runtime's docs/ContribOperators.md; one file per fami
 """
 
 from tensorwright.graph.imports.call import Converter
-from tensorwright.graph.imports.com_microsoft.attention import ATTENTION, QUANTIZATION
+from tensorwright.graph.imports.com_microsoft.attention import ATTENTION
 from tensorwright.graph.imports.com_microsoft.fused import FUSED, NORMALIZATION
+from tensorwright.graph.imports.com_microsoft.quantization import QUANTIZATION
 
 DOMAIN = "com.microsoft"
 COM_MICROSOFT: dict[str, Converter] = dict((*FUSED, *NORMALIZATION, *ATTENTION, *QUANTIZATION))

@@ -28,9 +28,8 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 _COLUMNS = (1, 2, 3, 4, 6, 8)  # vectors of a tile
 _USUAL_COLUMNS = 4
 _ROWS = (2, 3, 4, 6)  # of a tile, where there are many
-_USUAL_ROWS = 4
 _OTHERS = 2  # registers: a mask, and a code that becomes a float
-_AHEAD_BYTES = 2048  # of packed codes: so far before they are read, they are prefetched
+_AHEAD_BYTES = 2048  # what a core reads during the latency of memory: codes are prefetched so far
 
 
 def packed_weight_sketches(
@@ -179,16 +178,19 @@ def _tile(
     axes = builder.state.stage(stored).tensor.axes
     *rows, last = (axis.name for axis in axes)
     width = accesses.lanes_for(target, builder.state.stage(stored))
-    high: expr.Index = accesses.count_of(axes[:-1])
+    count = accesses.count_of(axes[:-1])
+    high: expr.Index = count
     vectors = axes[-1].length // whole
     sizes = tuple(n for n in _COLUMNS if whole == 1 or vectors % n == 0)
     registers = tile_registers(target) - _OTHERS
     loops: list[str] = []
-    if accesses.count_of(axes[:-1]) > base.MOST_PACKED_ROWS:
-        high = builder.choose(f"{stored}_rows", _ROWS, _USUAL_ROWS)
+    if count > base.MOST_PACKED_ROWS:
+        usual = max(n for n in _ROWS if 2 * (n + 1) <= registers)  # with two vectors of columns
+        high = builder.choose(f"{stored}_rows", _ROWS, usual)
         builder.do(schedule.Split(stored, rows[-1], (high,)))
         loops, rows = [*rows[:-1], f"{rows[-1]}_o"], [f"{rows[-1]}_i"]
-    usual = high if isinstance(high, int) else _USUAL_ROWS
+    else:
+        usual = count
     fitting = (n for n in sizes if n <= _USUAL_COLUMNS and n * (usual + 1) <= registers)
     columns = builder.choose(f"{stored}_columns", sizes, max(fitting, default=1))
     builder.limit(columns * (high + 1), registers)
