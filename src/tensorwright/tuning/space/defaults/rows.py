@@ -363,9 +363,10 @@ def _tile_product(
     axis = stage.tensor.axes[-1]
     cached = schedule.CacheWrite(name).cached
     lanes = accesses.lanes_for(target, builder.state.stage(cached))
-    extent = axis.length
+    in_block = schedule.analyse(builder.state).nests[name].extents
+    extent = in_block.get(axis.name, 1) if axis.name in stage.loops else axis.length
     has_vectors = is_packed or register_tile.vector_axis(builder.state.stage(cached)) is not None
-    if not has_vectors or extent < lanes:
+    if not has_vectors or not isinstance(extent, int) or extent < lanes:  # rows of a block, too
         loop = builder.state.stage(name).loops[-1]
         builder.do(schedule.ComputeAt(cached, name, loop))
         return
