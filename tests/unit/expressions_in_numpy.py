@@ -18,7 +18,7 @@ class _Axis(np.ndarray):
     dimension: int
 
 
-RANK = 10  # the axes of a tensor, then those to fold
+RANK = 16  # the axes of a tensor, then those to fold
 
 
 def _axis(extent: int, dimension: int) -> _Axis:
