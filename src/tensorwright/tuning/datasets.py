@@ -7,16 +7,17 @@ others of that sketch, as columns; any other from the loop nest that its trace l
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from tensorwright.base import TensorwrightError
 from tensorwright.records import Record, Status
-from tensorwright.schedule import format_trace, parse_trace
+from tensorwright.schedule import parse_trace
 from tensorwright.tuning.features import FeatureSource
 from tensorwright.tuning.models import Features, Sample
-from tensorwright.tuning.space.sketch import Sketch, Space
+from tensorwright.tuning.space.sketch import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +40,34 @@ def dataset(records: Iterable[Record], space: Space, featurizer: FeatureSource) 
     kept = _one_each(records)
     features: dict[str, Features] = {}
     others: list[Record] = []
-    by_sketch: dict[int, tuple[Sketch, list[Record], list[tuple[int, ...]]]] = {}
+    by_sketch: dict[int, tuple[list[Record], list[tuple[int, ...]]]] = {}
     for record in kept:
-        match = find_sketch(record, space)
+        match = space.locate(record.trace, dict(record.decisions))
         if match is None:
             others.append(record)
             continue
-        sketch, genes = match
-        _, members, rows = by_sketch.setdefault(id(sketch), (sketch, [], []))
+        number, genes = match
+        members, rows = by_sketch.setdefault(number, ([], []))
         members.append(record)
         rows.append(genes)
-    for sketch, members, rows in by_sketch.values():
+    for number, (members, rows) in by_sketch.items():
+        sketch = space.sketches[number]
         described = featurizer.of_sketch(sketch, np.array(rows, np.int64).reshape(len(rows), -1))
         features |= {record.trace: one for record, one in zip(members, described, strict=True)}
     for record in others:
-        lowered = _from_trace(record.trace, featurizer)
-        if lowered is not None:
-            features[record.trace] = lowered
+        with suppress(TensorwrightError):  # it does not replay
+            features[record.trace] = featurizer.of_trace(parse_trace(record.trace))[0]
     usable = [record for record in kept if record.trace in features]
-    samples = tuple(_sample(record, features[record.trace]) for record in usable)
+    samples = tuple(
+        Sample(
+            record.workload,
+            features[record.trace],
+            min(record.times_s),
+            record.status is Status.CENSORED,
+        )
+        for record in usable
+    )
     return Dataset(samples, tuple(usable), len(kept) - len(usable))
-
-
-def find_sketch(record: Record, space: Space) -> tuple[Sketch, tuple[int, ...]] | None:
-    """The sketch of a space that a record's program comes from, and its rows; or None."""
-    decisions = dict(record.decisions)
-    for sketch in space.sketches:
-        genes = sketch.genes_of(decisions)
-        if genes is not None and format_trace(sketch.bound(decisions)) == record.trace:
-            return sketch, genes
-    return None
 
 
 def _one_each(records: Iterable[Record]) -> Sequence[Record]:
@@ -85,17 +84,3 @@ def _one_each(records: Iterable[Record]) -> Sequence[Record]:
 
 def _rank(record: Record) -> tuple[bool, float]:
     return record.status is Status.CENSORED, min(record.times_s)
-
-
-def _sample(record: Record, features: Features) -> Sample:
-    is_censored = record.status is Status.CENSORED
-    return Sample(record.workload, features, min(record.times_s), is_censored)
-
-
-def _from_trace(text: str, featurizer: FeatureSource) -> Features | None:
-    """The features of a trace; None if it does not replay."""
-    try:
-        features: Features = featurizer.of_trace(parse_trace(text))[0]
-    except TensorwrightError:
-        return None
-    return features

@@ -35,12 +35,12 @@ from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.records import Record
 from tensorwright.records.logs import Argument, AutoTvmLine, LoggedEntity, LoggedTensor, Result
-from tensorwright.schedule import ScheduleState, Workload, format_trace, state_of
+from tensorwright.schedule import ScheduleState, Workload, state_of
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.population.population import candidate_of
 from tensorwright.tuning.space.derived.device_limits import THREADS_OF_BLOCK
 from tensorwright.tuning.space.knobs import Entity, Knob
-from tensorwright.tuning.space.sketch import Limit, Sketch
+from tensorwright.tuning.space.sketch import Limit, Sketch, Space
 from tensorwright.tuning.space.templates import TEMPLATES, template_sketches
 
 TASK = "tensorwright"
@@ -54,16 +54,14 @@ class LineWriter:
     def __init__(self, workload: Workload, target: Target) -> None:
         self._workload = workload
         self._target = target
-        self._sketches = tuple(template_sketches(state_of(workload), target))
+        self._space = Space(tuple(template_sketches(state_of(workload), target)))
 
     def line_of(self, record: Record) -> AutoTvmLine | None:
         """The line of a record; None if no template makes its schedule."""
-        decisions = dict(record.decisions)
-        for sketch in self._sketches:
-            genes = sketch.genes_of(decisions)
-            if genes is not None and format_trace(sketch.bound(decisions)) == record.trace:
-                return self._line(record, sketch, genes)
-        return None
+        located = self._space.locate(record.trace, dict(record.decisions))
+        if located is None:
+            return None
+        return self._line(record, self._space.sketches[located[0]], located[1])
 
     def _line(self, record: Record, sketch: Sketch, genes: tuple[int, ...]) -> AutoTvmLine:
         decisions = dict(record.decisions)
@@ -95,7 +93,7 @@ class LineWriter:
     def _number(self, sketch: Sketch, genes: tuple[int, ...]) -> int:
         """The number of a configuration among all of its template, ignoring limits."""
         number = 0
-        for other in self._sketches:
+        for other in self._space.sketches:
             if other is sketch:
                 break
             if other.family == sketch.family:

@@ -105,7 +105,7 @@ def train(
         accuracies += _left_out(measured, settings, tell)
     everything = _programs(measured)
     tell(f"fitting to all {len(everything)} programs of {everything.workloads} workloads")
-    median_trees, upper_trees = (forest.trees for forest in _fit_both(everything, settings))
+    median_trees, upper_trees = (forest.rounded for forest in _fit_both(everything, settings))
     statistics = _statistics(measured, settings, accuracies) | {WITHOUT: sorted(without)}
     trained = TrainedKeys.of(one.workload.key for one in measured)
     model = TimeModel(median_trees, upper_trees, policy, statistics, trained)
@@ -185,7 +185,7 @@ def _fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Fore
 
 def _values(forest: Forest, programs: Programs) -> Column:
     """log2 of the seconds that trees predict, as `program_scores` (programs,)."""
-    values = forest.values(programs.rows)
+    values = forest.sums(programs.rows)
     return programs.total(np.maximum(values, programs.floor - programs.base))[0]
 
 

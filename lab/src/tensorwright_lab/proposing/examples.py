@@ -15,7 +15,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.records import Record, Status
-from tensorwright.tuning.strategies.strategy import locate
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
 _NEAR = 1.3  # schedules within this factor of the best are followed
@@ -115,7 +114,7 @@ def _good(
     good: list[tuple[int, tuple[int, ...], float]] = []
     for trace in ordered:
         slower = times_s[trace] / times_s[ordered[0]] - 1.0
-        location = locate(decisions.space, trace, dict(by_trace[trace].decisions))
+        location = decisions.space.locate(trace, dict(by_trace[trace].decisions))
         if slower < _NEAR - 1.0 and location is not None:
             good.append((*location, math.exp(-_STEEPNESS * slower)))
     return good

@@ -52,4 +52,4 @@ def fit(
             remedy="install lightgbm and libgomp",
         ) from None
     forest: Forest = module.fit(examples, settings or WayTreeSettings())
-    return ProposingModel(forest.trees, statistics or {})
+    return ProposingModel(forest.rounded, statistics or {})

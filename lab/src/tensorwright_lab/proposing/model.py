@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from tensorwright.base import RecordError
 from tensorwright.machine import Machine
+from tensorwright.tuning.models import Forest
 from tensorwright.tuning.population.population import Genes, Population, by_sketch
 from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.strategies.annealing import pick_covering
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.time_model import CompactTrees, TreeWalk
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
 _ROUNDS = 6  # of drawing again what is beyond the limits
@@ -41,9 +41,8 @@ class ProposingModel:
     statistics   what is known of its training and accuracy, for people: plain data
     """
 
-    trees: CompactTrees
+    trees: Forest
     statistics: Mapping[str, Any] = field(default_factory=dict)
-    _walk: TreeWalk = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.trees.columns != len(COLUMNS):
@@ -53,12 +52,11 @@ class ProposingModel:
                 reason=f"their rows have {self.trees.columns} columns, not {len(COLUMNS)}",
                 remedy="train it again",
             )
-        object.__setattr__(self, "_walk", TreeWalk(self.trees))
 
     def scores(self, rows: Matrix) -> Scores:
         """Of ways that can be taken.  Shapes:  (..., columns) -> (...)."""
         flat = np.ascontiguousarray(rows.reshape(-1, rows.shape[-1]), np.float32)
-        scores: Scores = self._walk.sums(flat).astype(np.float64).reshape(rows.shape[:-1])
+        scores: Scores = self.trees.sums(flat).astype(np.float64).reshape(rows.shape[:-1])
         return scores
 
     def proposers(self, machine: Machine) -> ModelProposers:

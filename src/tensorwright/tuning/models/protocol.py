@@ -40,7 +40,7 @@ class Sample:
 
 
 class CostModel(Protocol):
-    """Ranks programs. Equal calls in equal order give equal scores.
+    """Ranks programs. Equal calls in equal order give equal scores. It learns nothing by default.
 
     Threads: a model serves one search at a time. `observe` and `update` come between rounds.
     """
@@ -53,9 +53,11 @@ class CostModel(Protocol):
 
     def observe(self, samples: Sequence[Sample]) -> None:
         """Take in measured programs. Failed ones are not samples."""
+        return
 
     def update(self) -> bool:
         """Learn from what was observed, if it is worth the time; whether scores have changed."""
+        return False
 
 
 TREES_MODULE = "tensorwright.tuning.models.trees.lightgbm_trees"

@@ -33,7 +33,7 @@ from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Sco
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-class RandomModel:
+class RandomModel(CostModel):
     """Scores in 0..1 that depend on a program's features and the seed, and on nothing else."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -51,13 +51,6 @@ class RandomModel:
         mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX
         scores: Scores = (mixed >> np.uint64(11)) / float(1 << 53)
         return scores
-
-    def observe(self, samples: Sequence[Sample]) -> None:
-        """Nothing is learned."""
-
-    def update(self) -> bool:
-        """Nothing changes."""
-        return False
 
 
 LEVELS = ("registers", "l1", "l2", "l3")
@@ -106,7 +99,7 @@ class Estimate:
     peak: _Column
 
 
-class RooflineModel:
+class RooflineModel(CostModel):
     """Scores are minus the natural logarithm of estimated cycles. Learns nothing."""
 
     def __init__(self, machine: Machine) -> None:
@@ -126,13 +119,6 @@ class RooflineModel:
         cycles = self.estimate(features).cycles.sum(axis=1, dtype=np.float64)
         scores: Scores = -np.log(cycles)
         return scores
-
-    def observe(self, samples: Sequence[Sample]) -> None:
-        """Nothing is learned."""
-
-    def update(self) -> bool:
-        """Nothing changes."""
-        return False
 
     def estimate(self, features: Features) -> Estimate:
         """Estimated cycles of each statement.

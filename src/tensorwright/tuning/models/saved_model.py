@@ -22,7 +22,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from tensorwright import base
 from tensorwright.records import TOOL_VERSION
 from tensorwright.tuning.features import STATEMENT, FeatureSet, feature_set
-from tensorwright.tuning.models.protocol import Features, LossKind, Sample, Scores
+from tensorwright.tuning.models.protocol import CostModel, Features, LossKind, Scores
 from tensorwright.tuning.models.trees.forest import Forest
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -145,7 +145,7 @@ class ArrayRanker(Ranker, Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SavedModel:
+class SavedModel(CostModel):
     """A trained model, which learns nothing more.
 
     loss      of its training                hardware      that measured its samples
@@ -161,13 +161,6 @@ class SavedModel:
     def predict(self, features: Features) -> Scores:
         """As `CostModel.predict`."""
         return self.ranker.scores(features)
-
-    def observe(self, samples: Sequence[Sample]) -> None:
-        """Nothing is learned."""
-
-    def update(self) -> bool:
-        """Nothing changes."""
-        return False
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file.  Raises: OutputError."""

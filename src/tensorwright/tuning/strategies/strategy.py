@@ -11,7 +11,7 @@ The guide of a search: it scores programs that were not measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.records import Record, Status
-from tensorwright.schedule import format_trace
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.population.population import Genes, Keys, Population, candidate_at
 from tensorwright.tuning.population.space_tables import SpaceTables
@@ -189,7 +188,7 @@ class History:
     def _locate(self, record: Record) -> Program | None:
         """The program of a record in the space; None if it is not of it."""
         if record.trace not in self._programs:
-            program = locate(self._tables.space, record.trace, dict(record.decisions))
+            program = self._tables.space.locate(record.trace, dict(record.decisions))
             if program is None:
                 self._programs[record.trace] = None
             else:
@@ -197,15 +196,6 @@ class History:
                 padded[: len(program[1])] = program[1]
                 self.note(record.trace, program[0], padded)
         return self._programs[record.trace]
-
-
-def locate(space: Space, trace: str, decisions: Mapping[str, int]) -> Program | None:
-    """The sketch and the rows of a trace; None if no sketch makes it."""
-    for number, sketch in enumerate(space.sketches):
-        rows = sketch.genes_of(decisions)
-        if rows is not None and format_trace(sketch.bound(decisions)) == trace:
-            return number, rows
-    return None
 
 
 Scores = NDArray[np.float64]

@@ -4,7 +4,7 @@ Read `model.py` first: what is predicted, and how; `rows.py` has the inputs.
 """
 
 from tensorwright.tuning.models.saved_model import ArrayFile
-from tensorwright.tuning.models.trees.forest import CompactTrees, TreeWalk
+
 from tensorwright.tuning.time_model.model import (
     Policy, Prediction, TimeModel, TrainedKeys, load_time_model, save_time_model,
 )

@@ -21,7 +21,7 @@ A time model as a file: plain arrays, see `saved_model.py`.
     about      JSON as bytes: {"kind": "tensorwright time model", "schema": 1, "tool": "0.1.0",
                "rows": "9f3c...", "content": "77ab...", "policy": {"caution": 0.5, "margin": 0.1},
                "statistics": {...}}
-    median_starts, median_features, median_children, median_values     see `CompactTrees`
+    median_starts, median_features, median_children, median_values     see `Forest`
     upper_starts, ...
     trained_steps   the workloads that it was trained on, see `TrainedKeys`; older files have none
 
@@ -44,7 +44,7 @@ from tensorwright.base import RecordError
 from tensorwright.machine import Machine
 from tensorwright.tuning.models import Features
 from tensorwright.tuning.models.saved_model import ArrayFile, Arrays
-from tensorwright.tuning.models.trees.forest import ARRAYS, CompactTrees, TreeWalk
+from tensorwright.tuning.models.trees.forest import ARRAYS, Forest
 from tensorwright.tuning.time_model import rows
 
 _DIGITS = 8
@@ -166,12 +166,11 @@ class TimeModel:
     trained      the workloads that it was trained on; None if they are not recorded
     """
 
-    median: CompactTrees
-    upper: CompactTrees
+    median: Forest
+    upper: Forest
     policy: Policy = field(default_factory=Policy)
     statistics: Mapping[str, Any] = field(default_factory=dict)
     trained: TrainedKeys | None = None
-    _walks: tuple[TreeWalk, TreeWalk] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for trees in (self.median, self.upper):
@@ -182,7 +181,6 @@ class TimeModel:
                     reason=f"their rows have {trees.columns} columns, not {len(rows.ROW_NAMES)}",
                     remedy="train it again",
                 )
-        object.__setattr__(self, "_walks", (TreeWalk(self.median), TreeWalk(self.upper)))
 
     @property
     def digest(self) -> str:
@@ -197,8 +195,8 @@ class TimeModel:
         """The times of programs.  Shapes:  features (programs, statements, features)."""
         given = rows.rows_of(features, machine)
         median, upper = (
-            rows.program_scores(given.base, walk.sums(given.rows), given.floor)
-            for walk in self._walks
+            rows.program_scores(given.base, trees.sums(given.rows), given.floor)
+            for trees in (self.median, self.upper)
         )
         return Prediction(median, np.maximum(upper, median), rows.log2_sum(given.base))
 
@@ -209,7 +207,10 @@ _TRAINED = "trained_steps"
 
 def save_time_model(model: TimeModel, path: str | os.PathLike[str]) -> None:
     """Write a model to a file; equal models give equal files.  Raises: OutputError."""
-    arrays = model.median.arrays("median_") | model.upper.arrays("upper_")
+    forests = {"median": model.median, "upper": model.upper}
+    arrays = {
+        f"{of}_{name}": x for of, trees in forests.items() for name, x in trees.arrays.items()
+    }
     if model.trained is not None:
         arrays |= {_TRAINED: model.trained.steps}
     fields: dict[str, Any] = {
@@ -245,5 +246,5 @@ def load_time_model(path: str | os.PathLike[str]) -> TimeModel:
         raise FILE.fault(path, reason) from None
 
 
-def _trees(arrays: Arrays, forest: str) -> CompactTrees:
-    return CompactTrees.of_arrays(arrays, len(rows.ROW_NAMES), f"{forest}_")
+def _trees(arrays: Arrays, forest: str) -> Forest:
+    return Forest.of_arrays(arrays, len(rows.ROW_NAMES), f"{forest}_", is_rounded=True)

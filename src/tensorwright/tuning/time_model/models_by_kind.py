@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from tensorwright import base
 from tensorwright.machine import Card, Machine
 from tensorwright.tuning.features import GPU_FEATURE_NAMES, SECTOR_BYTES
-from tensorwright.tuning.models import Features, Sample, Scores
+from tensorwright.tuning.models import CostModel, Features, Scores
 from tensorwright.tuning.time_model.model import Policy, Prediction, TimeModel, load_time_model
 
 _OPERATIONS = {  # instructions of a thread
@@ -251,7 +251,7 @@ def time_model_of(target: base.TargetProtocol) -> AnyTimeModel | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PredictedTime:
+class PredictedTime(CostModel):
     """A `CostModel`: minus log2 of the seconds predicted for one machine. Learns nothing."""
 
     model: AnyTimeModel
@@ -262,10 +262,3 @@ class PredictedTime:
         predicted = self.model.predict(features, self.machine)
         scores: Scores = -predicted.scores(self.model.policy.caution)
         return scores
-
-    def observe(self, samples: Sequence[Sample]) -> None:
-        """Nothing is learned."""
-
-    def update(self) -> bool:
-        """Nothing changes."""
-        return False

@@ -7,7 +7,7 @@ from tests.unit.tuning.helpers import matmul
 
 from tensorwright.records import Record, Status
 from tensorwright.schedule import format_trace, state_of
-from tensorwright.tuning.datasets import dataset, find_sketch
+from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.space import Sketch, Space, space_of
 
@@ -39,13 +39,11 @@ def record_of(
 
 def test_a_record_finds_its_sketch(space: Space) -> None:
     for sketch in space.sketches:
-        found = find_sketch(record_of(sketch, (1.0,)), space)
+        found = space.locate(record_of(sketch, (1.0,)).trace, sketch.defaults)
         assert found is not None
-        assert found[0] is sketch
+        assert space.sketches[found[0]] is sketch
         assert sketch.decisions_of(found[1]) == sketch.defaults
-    assert (
-        find_sketch(record_of(space.sketches[0], (1.0,), trace="split(c, i, [4])"), space) is None
-    )
+    assert space.locate("split(c, i, [4])", space.sketches[0].defaults) is None
 
 
 def test_columns_and_traces_give_samples_in_the_order_of_the_records(space: Space) -> None:

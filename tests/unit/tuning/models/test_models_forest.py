@@ -48,9 +48,9 @@ def test_a_forest_gives_what_walking_its_trees_gives(seed: int, leaves: int, fea
     rows[:, 0] = 1.5
     expected = [sum(walk(tree, row) for tree in trees) for row in rows]
     forest = Forest.of(trees, features)
-    np.testing.assert_allclose(forest.values(rows), expected, rtol=1e-12)
+    np.testing.assert_allclose(forest.sums(rows), expected, rtol=1e-12)
     again = Forest.of_arrays(forest.arrays, features)
-    assert again.values(rows).tolist() == forest.values(rows).tolist()
+    assert again.sums(rows).tolist() == forest.sums(rows).tolist()
 
 
 def test_it_gives_what_lightgbm_gives() -> None:
@@ -61,13 +61,13 @@ def test_it_gives_what_lightgbm_gives() -> None:
     labels = rows @ source.normal(size=8)
     booster = lightgbm.train(parameters, lightgbm.Dataset(rows, label=labels), 20)
     forest = parse_lightgbm(booster.model_to_string(), 8)
-    np.testing.assert_allclose(forest.values(rows), booster.predict(rows), rtol=1e-9)
+    np.testing.assert_allclose(forest.sums(rows), booster.predict(rows), rtol=1e-9)
 
 
 def test_no_trees_and_no_rows() -> None:
-    assert Forest.of([], 2).values(np.zeros((3, 2), np.float32)).tolist() == [0, 0, 0]
+    assert Forest.of([], 2).sums(np.zeros((3, 2), np.float32)).tolist() == [0, 0, 0]
     tree = Tree((0,), (1.0,), (-1,), (-2,), (3.0, 4.0))
-    assert Forest.of([tree], 2).values(np.zeros((0, 2), np.float32)).tolist() == []
+    assert Forest.of([tree], 2).sums(np.zeros((0, 2), np.float32)).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_no_trees_and_no_rows() -> None:
 )
 def test_data_that_are_no_tree_are_refused(change: dict[str, object], reason: str) -> None:
     good = Tree((0,), (1.0,), (-1,), (-2,), (3.0, 4.0))
-    assert len(Forest.of([good], 1).trees) == 1
+    assert len(Forest.of([good], 1)) == 1
     with pytest.raises(RecordError, match=reason):
         replace(good, **change)  # type: ignore[arg-type]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorwright.tuning.models import Tree
-from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel
+from tensorwright.tuning.models import Forest, Tree
+from tensorwright.tuning.time_model import ROW_NAMES, Policy, TimeModel
 
 
 def stump(name: str, threshold: float, low: float, high: float) -> Tree:
@@ -37,5 +37,5 @@ def model_of(
 ) -> TimeModel:
     """A time model of few trees; the roofline alone without any."""
     width = len(ROW_NAMES)
-    parts = (CompactTrees.of(median, width), CompactTrees.of(upper, width))
+    parts = (Forest.of(trees, width).rounded for trees in (median, upper))
     return TimeModel(*parts, policy or Policy(), {"samples": 0})

@@ -30,7 +30,6 @@ from tensorwright.tuning import selection
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.selection.candidates import Candidates, Ranked, choice_cache
 from tensorwright.tuning.space import Sketch, default_trace, space_of
-from tensorwright.tuning.strategies.strategy import locate
 from tensorwright.tuning.time_model import ROW_NAMES, Policy, Prediction, TimeModel, save_time_model
 
 NATIVE = native_target()
@@ -426,7 +425,7 @@ def test_a_search_finds_what_was_predicted_in_its_space() -> None:
         (schedule.format_trace(best.trace), best.decisions),
         *((one.candidate.trace, one.candidate.decisions) for one in predictor.top(workload, 8)),
     ):
-        assert locate(space, trace, dict(decisions)) is not None
+        assert space.locate(trace, dict(decisions)) is not None
 
 
 def test_the_pipeline_says_where_schedules_come_from(tmp_path: Path) -> None:

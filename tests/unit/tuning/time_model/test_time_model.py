@@ -17,10 +17,8 @@ from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import Forest, RooflineModel, Tree
 from tensorwright.tuning.time_model import (
     ROW_NAMES,
-    CompactTrees,
     Policy,
     TimeModel,
-    TreeWalk,
     load_time_model,
     pretrained_model,
     save_time_model,
@@ -48,31 +46,31 @@ def test_native_trees_give_what_the_forest_gives(rows: int) -> None:
     random = np.random.default_rng(rows)
     trees = [random_tree(random, int(leaves), 12) for leaves in random.integers(1, 33, 40)]
     given = random.normal(size=(rows, 12)).astype(np.float32)
-    found = TreeWalk(CompactTrees.of(trees, 12)).sums(given)
-    assert found == pytest.approx(Forest.of(trees, 12).values(given), abs=1e-4)
+    found = Forest.of(trees, 12).rounded.sums(given)
+    assert found == pytest.approx(Forest.of(trees, 12).sums(given), abs=1e-4)
 
 
 def test_a_value_on_the_threshold_goes_left() -> None:
     tree = Tree((0,), (0.1,), (-1,), (-2,), (1.0, 2.0))
     near = np.float32(0.1)  # a little more than 0.1
     rows = np.array([[np.nextafter(near, np.float32(0))], [near]], np.float32)
-    assert Forest.of([tree], 1).values(rows).tolist() == [1.0, 2.0]
-    assert TreeWalk(CompactTrees.of([tree], 1)).sums(rows).tolist() == [1.0, 2.0]
+    assert Forest.of([tree], 1).sums(rows).tolist() == [1.0, 2.0]
+    assert Forest.of([tree], 1).rounded.sums(rows).tolist() == [1.0, 2.0]
 
 
 def test_no_trees_give_nothing() -> None:
-    assert TreeWalk(CompactTrees.of((), 3)).sums(np.ones((9, 3), np.float32)).sum() == 0
+    assert Forest.of((), 3).rounded.sums(np.ones((9, 3), np.float32)).sum() == 0
     with pytest.raises(ValueError, match="columns"):
-        TreeWalk(CompactTrees.of([random_tree(np.random.default_rng(0), 2, 3)], 3)).sums(
+        Forest.of([random_tree(np.random.default_rng(0), 2, 3)], 3).rounded.sums(
             np.ones((9, 4), np.float32)
         )
 
 
-def arrays(**changed: list[float]) -> CompactTrees:
+def arrays(**changed: list[float]) -> Forest:
     fields = {"starts": [0, 3], "features": [1, 0, 0, 0], "children": [1, 1, 2, 0]}
     fields |= {"values": [0.5, 1.0, 2.0, 3.0]} | changed
     kinds = {"starts": np.uint32, "features": np.uint16, "children": np.uint16}
-    return CompactTrees(
+    return Forest(
         2, **{name: np.array(part, kinds.get(name, np.float32)) for name, part in fields.items()}
     )
 
@@ -94,7 +92,7 @@ def arrays(**changed: list[float]) -> CompactTrees:
     ],
 )
 def test_arrays_that_are_no_trees_are_refused(changed: dict[str, list[float]], reason: str) -> None:
-    assert TreeWalk(arrays()).sums(np.array([[9, 0.5], [0, 0.6]], np.float32)).tolist() == [4, 5]
+    assert arrays().sums(np.array([[9, 0.5], [0, 0.6]], np.float32)).tolist() == [4, 5]
     with pytest.raises(RecordError, match=reason):
         arrays(**changed)
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Self, TypeAlias
@@ -93,15 +93,19 @@ ARRAYS = {
 }
 """The types of a forest's arrays in a file, whatever the machine."""
 _LEAVES = "leaves"
+_BLOCK = 12  # rows that go down a tree together
+_KINDS = {4: machine_code.Kind.F32, 8: machine_code.Kind.F64}
+_Sums: TypeAlias = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CompactTrees:
-    """Trees whose values are added up.
+class Forest:
+    """Trees whose values are added up.  Threads: any number may use them at once.
 
     columns    of a row
     starts     (trees,) u4, the number of each root among all nodes
     features, children, values   (nodes,) u2, u2, f4; children are numbered within their tree
+    leaves     (nodes,) f8, the values of leaves more exactly: sums are of 8-byte floats then
     Raises:    RecordError for arrays that are not trees.
     """
 
@@ -110,6 +114,8 @@ class CompactTrees:
     features: NDArray[np.uint16]
     children: NDArray[np.uint16]
     values: NDArray[np.float32]
+    leaves: NDArray[np.float64] | None = None
+    _tables: tuple[NDArray[np.uint64], _Sums, NDArray[np.int32]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         arrays: tuple[tuple[NDArray[Any], type], ...] = (
@@ -128,22 +134,36 @@ class CompactTrees:
             raise _fault("its roots are not in order")
         if nodes and not len(self.starts):
             raise _fault("there are nodes of no tree")
-        self._check_nodes(sizes)
-
-    def _check_nodes(self, sizes: NDArray[np.int64]) -> None:
-        own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
-        is_test = self.children != own
+        own = np.arange(nodes) - np.repeat(self.starts, sizes)
+        is_leaf: NDArray[np.bool_] = self.children == own
         beyond = self.children.astype(np.int64) + 1 >= np.repeat(sizes, sizes)
-        if (is_test & (beyond | (self.children < own))).any():
+        if (~is_leaf & (beyond | (self.children < own))).any():
             raise _fault("a node does not come before its children")
         if (self.features >= self.columns).any():
             raise _fault("it asks for a column that does not exist")
         if not np.isfinite(self.values).all():
             raise _fault("a number is not finite")
+        object.__setattr__(self, "_tables", self._for_the_walk(is_leaf))
+
+    def _for_the_walk(
+        self, is_leaf: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.uint64], _Sums, NDArray[np.int32]]:
+        """Nodes as words, values of leaves, and the number of steps to each tree's deepest leaf."""
+        leaves: _Sums = self.values
+        if self.leaves is not None:
+            leaves = self.leaves
+            is_alike = leaves.dtype == np.float64 and leaves.shape == self.values.shape
+            if not is_alike or not np.isfinite(leaves).all():
+                raise _fault("the values of its leaves are not numbers of its nodes")
+        limits = np.where(is_leaf, np.float32(np.inf), self.values)
+        nodes = limits.view(np.uint32).astype(np.uint64) << np.uint64(32)
+        nodes |= self.children.astype(np.uint64) << np.uint64(16)
+        outputs: _Sums = np.where(is_leaf, leaves, 0).astype(leaves.dtype)
+        return nodes | self.features, outputs, _depths(self, is_leaf)
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], columns: int) -> CompactTrees:
-        """The trees of a forest, for rows of `columns` columns."""
+    def of(cls, trees: Sequence[Tree], columns: int) -> Self:
+        """The forest of some trees, for rows of `columns` columns, with exact leaves."""
         nodes = _Nodes(trees)
         if nodes.features.max(initial=0) >= max(columns, 1):
             raise _fault("it asks for a column that does not exist")
@@ -157,10 +177,23 @@ class CompactTrees:
             nodes.features.astype(np.uint16),
             nodes.children.astype(np.uint16),
             numbers,
+            nodes.numbers,
         )
 
+    @property
+    def rounded(self) -> Self:
+        """The forest with leaves of 4 bytes, for small files and fast sums."""
+        return replace(self, leaves=None)
+
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int, prefix: str = "") -> Self:
+    def of_arrays(
+        cls,
+        arrays: Mapping[str, NDArray[Any]],
+        columns: int,
+        prefix: str = "",
+        *,
+        is_rounded: bool = False,
+    ) -> Self:
         """The inverse of `arrays`, from a file.
 
         Raises:  KeyError and TypeError for arrays that are missing or of other types, RecordError
@@ -170,23 +203,52 @@ class CompactTrees:
         for part, kind in zip(parts, ARRAYS.values(), strict=True):
             if part.dtype != kind:
                 raise TypeError(f"an array of {part.dtype}, not {kind}")
-        starts, features, children, values = (np.ascontiguousarray(part) for part in parts)
-        return cls(columns, starts, features, children, values)
+        leaves = None if is_rounded else np.ascontiguousarray(arrays[prefix + _LEAVES])
+        starts, features, children, values = map(np.ascontiguousarray, parts)
+        return cls(columns, starts, features, children, values, leaves)
 
-    def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays of a file, each by its name."""
-        return {prefix + name: getattr(self, name).astype(kind) for name, kind in ARRAYS.items()}
+        arrays = {name: getattr(self, name).astype(kind) for name, kind in ARRAYS.items()}
+        return arrays if self.leaves is None else {**arrays, _LEAVES: self.leaves.astype("<f8")}
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    @property
-    def is_leaf(self) -> NDArray[np.bool_]:
-        """(nodes,): which nodes are leaves."""
-        sizes = np.diff(np.append(self.starts.astype(np.int64), len(self.features)))
-        own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
-        flags: NDArray[np.bool_] = self.children == own
-        return flags
+    def sums(self, rows: Features) -> _Sums:
+        """The sum of the trees' values for each row (rows, columns) -> (rows,).
+
+        Equal on every machine: added tree by tree, in floats of one size.
+        """
+        nodes, outputs, depths = self._tables
+        count = len(rows)
+        if not count or not len(self):
+            return np.zeros(count, outputs.dtype)
+        if rows.shape[1] != self.columns:
+            raise ValueError(f"rows of {rows.shape[1]} columns, not {self.columns}")
+        given = np.ascontiguousarray(rows, np.float32)
+        if count < _BLOCK:
+            given = np.concatenate([given, np.zeros((_BLOCK - count, self.columns), np.float32)])
+        totals: _Sums = np.empty(len(given), outputs.dtype)
+        _compiled(self.columns, outputs.dtype.itemsize).run(
+            nodes.ctypes.data,
+            outputs.ctypes.data,
+            self.starts.ctypes.data,
+            depths.ctypes.data,
+            len(self),
+            given.ctypes.data,
+            len(given),
+            totals.ctypes.data,
+        )
+        return totals[:count]
+
+    def scores(self, features: Features) -> Scores:
+        """The sum over the rows of each program: (programs, rows, columns) -> (programs,)."""
+        programs, rows, columns = features.shape
+        values = self.sums(features.reshape(programs * rows, columns))
+        sums: Scores = values.reshape(programs, rows).sum(axis=1, dtype=np.float64)
+        return sums
 
 
 class _Nodes:
@@ -235,61 +297,10 @@ def _fault(reason: str) -> RecordError:
     return RecordError(stage="time model", where="trees", reason=reason, remedy="train it again")
 
 
-_BLOCK = 12
-_KINDS = {4: machine_code.Kind.F32, 8: machine_code.Kind.F64}
 _LOW = (1 << 16) - 1
-_Sums: TypeAlias = NDArray[np.floating[Any]]
 
 
-class TreeWalk:
-    """Trees for native code.  Threads: any number may use them at once.
-
-    leaves   their values (nodes,), if these are more exact than the 4-byte floats of `trees`; sums
-             are of 8-byte floats then
-    """
-
-    def __init__(self, trees: CompactTrees, leaves: NDArray[np.float64] | None = None) -> None:
-        is_leaf = trees.is_leaf
-        limits = np.where(is_leaf, np.float32(np.inf), trees.values)
-        nodes = limits.view(np.uint32).astype(np.uint64) << np.uint64(32)
-        nodes |= trees.children.astype(np.uint64) << np.uint64(16)
-        self.columns = trees.columns
-        self._nodes = nodes | trees.features
-        given: _Sums = trees.values if leaves is None else leaves
-        self._outputs: _Sums = np.where(is_leaf, given, 0).astype(given.dtype)
-        self._starts = trees.starts
-        self._depths = _depths(trees, is_leaf)
-
-    def sums(self, rows: Features) -> _Sums:
-        """The sum of the trees' values for each row (rows, columns) -> (rows,).
-
-        Equal on every machine: added tree by tree, in floats of one size.
-        """
-        count = len(rows)
-        kind = self._outputs.dtype
-        if not count or not len(self._starts):
-            return np.zeros(count, kind)
-        if rows.shape[1] != self.columns:
-            raise ValueError(f"rows of {rows.shape[1]} columns, not {self.columns}")
-        given = np.ascontiguousarray(rows, np.float32)
-        if count < _BLOCK:
-            given = np.concatenate([given, np.zeros((_BLOCK - count, self.columns), np.float32)])
-        totals: _Sums = np.empty(len(given), kind)
-        walk = _compiled(self.columns, kind.itemsize)
-        walk.run(
-            self._nodes.ctypes.data,
-            self._outputs.ctypes.data,
-            self._starts.ctypes.data,
-            self._depths.ctypes.data,
-            len(self._starts),
-            given.ctypes.data,
-            len(given),
-            totals.ctypes.data,
-        )
-        return totals[:count]
-
-
-def _depths(trees: CompactTrees, is_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
+def _depths(trees: Forest, is_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
     """(trees,): the number of steps to the deepest leaf of each."""
     depths = np.zeros(len(trees), np.int32)
     tree, node = np.arange(len(trees)), trees.starts.astype(np.int64)
@@ -357,52 +368,6 @@ def _walked(
             )
             number.set(((node >> 16) & _LOW) + (x > limit).cast("zext", machine_code.Kind.I64))
     return nodes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Forest:
-    """Trees whose values are added up in 8-byte floats.
-
-    leaves    their values (nodes,), more exact than the 4-byte floats of the trees
-    Raises:   RecordError for values that are not those of the nodes.
-    """
-
-    trees: CompactTrees
-    leaves: NDArray[np.float64]
-    _walk: TreeWalk = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        is_alike = self.leaves.dtype == np.float64 and self.leaves.shape == self.trees.values.shape
-        if not is_alike or not np.isfinite(self.leaves).all():
-            raise _fault("the values of its leaves are not numbers of its nodes")
-        object.__setattr__(self, "_walk", TreeWalk(self.trees, self.leaves))
-
-    @classmethod
-    def of(cls, trees: Sequence[Tree], columns: int) -> Self:
-        """The forest of some trees, for rows of `columns` columns."""
-        return cls(CompactTrees.of(trees, columns), _Nodes(trees).numbers)
-
-    def values(self, rows: Features) -> NDArray[np.float64]:
-        """The sum of the trees' values for each row (rows, features) -> (rows,)."""
-        return self._walk.sums(rows).astype(np.float64, copy=False)
-
-    def scores(self, features: Features) -> Scores:
-        """The sum over the rows of each program: (programs, rows, columns) -> (programs,)."""
-        programs, rows, columns = features.shape
-        values = self.values(features.reshape(programs * rows, columns))
-        sums: Scores = values.reshape(programs, rows).sum(axis=1)
-        return sums
-
-    @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of a file, each by its name."""
-        return {**self.trees.arrays(), _LEAVES: self.leaves.astype("<f8")}
-
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> Self:
-        """The inverse of `arrays`; raises as `CompactTrees.of_arrays`."""
-        trees = CompactTrees.of_arrays(arrays, columns)
-        return cls(trees, np.ascontiguousarray(arrays[_LEAVES]))
 
 
 def parse_lightgbm(text: str, columns: int) -> Forest:
