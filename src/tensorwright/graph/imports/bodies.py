@@ -141,7 +141,7 @@ def kept_branches(
 
     Raises:  UnsupportedError for branches whose results have different types.
     """
-    then, otherwise = (nested.body(each, {}, _nothing) for each in (then_branch, else_branch))
+    then, otherwise = (nested.body(each, {}, lambda _: {}) for each in (then_branch, else_branch))
     for at, (one, other) in enumerate(zip(then.types, otherwise.types, strict=True), start=1):
         if one != other:
             raise call.unsupported(
@@ -231,10 +231,6 @@ def check_carried(
             )
 
 
-def _nothing(_: Inside) -> Operands:
-    return {}
-
-
 def check_rows(call: Call, made: Body, rows: Sequence[TensorType]) -> None:
     """Refuse rows whose shapes differ from iteration to iteration."""
     counted = counted_sizes(made.builder.finish(()))
@@ -284,7 +280,7 @@ def kept_scan(call: Call, nested: Nested, body: GraphProto, held: int, steps: In
         for tensor, axis, is_back in zip(tensors, axes, backwards, strict=True):
             row = within.add("sub", last, turn) if is_back else turn
             source = inside.tensor(tensor)
-            rows.append(within.add("gather", source, row, axis=axis % _rank(call, tensor)))
+            rows.append(within.add("gather", source, row, axis=axis % call.rank(tensor)))
         return dict(zip(names[held:], rows, strict=True))
 
     numbers = {"iteration of a scan": COUNT, "condition of a scan": CONDITION}
@@ -304,14 +300,9 @@ def kept_scan(call: Call, nested: Nested, body: GraphProto, held: int, steps: In
     return (*results[:held], *rows)
 
 
-def _rank(call: Call, tensor: str) -> int:
-    """How many dimensions a tensor has."""
-    return len(call.type_of(tensor).shape)
-
-
 def _moved(call: Call, rows: str, axis: int) -> str:
     """Rows along another dimension than the first."""
-    order: Sequence[int] = range(_rank(call, rows))
+    order: Sequence[int] = range(call.rank(rows))
     to = axis % len(order)
     if not to:
         return rows

@@ -56,10 +56,6 @@ def _cast(call: ExportCall) -> None:
         call.emit("Cast", to=ONNX_DTYPES[target])
 
 
-def _fmod(call: ExportCall) -> None:
-    call.emit("Mod", fmod=1)
-
-
 def _floormod(call: ExportCall) -> None:
     if call.type_at(0).dtype.is_float:
         call.needs_opset(defs.get_schema("Mod").since_version)  # integers only before
@@ -69,10 +65,6 @@ def _floormod(call: ExportCall) -> None:
 def _trunc(call: ExportCall) -> None:
     (x,) = call.node.inputs
     call.emit("Mul", (call.step("Sign", x), call.step("Floor", call.step("Abs", x))))
-
-
-def _rsqrt(call: ExportCall) -> None:
-    call.emit("Reciprocal", (call.step("Sqrt", call.node.inputs[0]),))
 
 
 def _expm1(call: ExportCall) -> None:
@@ -85,8 +77,9 @@ def _log1p(call: ExportCall) -> None:
     call.emit("Log", (call.step("Add", call.node.inputs[0], one),))
 
 
-def _not_equal(call: ExportCall) -> None:
-    call.emit("Not", (call.step("Equal", *call.node.inputs),))
+def _of(outer: str, inner: str) -> ExportRule:
+    """One operator on the result of another."""
+    return lambda call: call.emit(outer, (call.step(inner, *call.node.inputs),))
 
 
 def _shift(direction: str) -> ExportRule:
@@ -109,13 +102,13 @@ ELEMENTWISE: ExportTable = (
     ("reduce_all", _reduce("ReduceMin")),
     ("clip", _clip),
     ("cast", _cast),
-    ("fmod", _fmod),
+    ("fmod", lambda call: call.emit("Mod", fmod=1)),
     ("floormod", _floormod),
     ("trunc", _trunc),
-    ("rsqrt", _rsqrt),
+    ("rsqrt", _of("Reciprocal", "Sqrt")),
     ("expm1", _expm1),
     ("log1p", _log1p),
-    ("not_equal", _not_equal),
+    ("not_equal", _of("Not", "Equal")),
     ("shift_left", _shift("LEFT")),
     ("shift_right", _shift("RIGHT")),
 )
@@ -130,7 +123,7 @@ def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
     def rule(call: ExportCall) -> None:
         is_given = call.node.sizes(attribute) or attribute == "shape"
         second = [call.sizes(attribute)] if is_given else []
-        call.emit(operator, [*call.node.inputs, *second], **fixed)
+        call.alike(operator, *call.node.inputs, *second, **fixed)
 
     return rule
 
@@ -138,10 +131,6 @@ def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
 def _transpose(call: ExportCall) -> None:
     perm = call.ints("perm") or tuple(reversed(range(call.rank(0))))
     call.emit("Transpose", perm=perm)
-
-
-def _split(call: ExportCall) -> None:
-    call.alike("Split", *call.node.inputs, call.sizes("sizes"))
 
 
 def _slice(call: ExportCall) -> None:
@@ -307,7 +296,7 @@ MOVEMENT: ExportTable = (
     ("unsqueeze", _numbers("Unsqueeze", "axes")),
     ("tile", _numbers("Tile", "repeats")),
     ("transpose", _transpose),
-    ("split", _split),
+    ("split", _numbers("Split", "sizes")),
     ("slice", _slice),
     ("pad", _pad),
     ("resize", _resize),

@@ -45,14 +45,11 @@ def numbers(call: Call, name: str, dtype: DType = DType.F32) -> NDArray[Any]:
     """
     for each in (f"{name}_as_tensor", name):
         if call.has(each):
-            value = call.attributes[each]
-            array = np.asarray(value) if isinstance(value, tuple) else _tensor(call, each)
+            value: Any = call.attributes[each]
+            is_list = isinstance(value, tuple)
+            array = np.asarray(value) if is_list else to_array(value, call.folder, call.label)
             return array.astype(dtype.numpy)
     return np.zeros(0, dtype.numpy)
-
-
-def _tensor(call: Call, name: str) -> Array:
-    return to_array(call.attributes[name], call.folder, call.label)  # type: ignore[arg-type]
 
 
 def f32(value: float) -> NDArray[np.float32]:

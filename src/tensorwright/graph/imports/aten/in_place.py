@@ -22,6 +22,7 @@ from tensorwright.base import DType
 from tensorwright.expr import Fn
 from tensorwright.graph.imports.aten.record import Node
 from tensorwright.graph.imports.call import Call
+from tensorwright.graph.imports.converters.movement import swapped
 from tensorwright.graph.imports.converters.parts import replaced
 from tensorwright.graph.imports.size_terms import Ratio, SizeTerms, Term, index_of, term_of
 
@@ -61,11 +62,7 @@ def written_through(operator: str, call: Call, part: str, whole: str) -> str:
         perm = [axis % rank for axis in call.integers("dims")]
         return call.add("transpose", part, perm=tuple(perm.index(axis) for axis in range(rank)))
     if operator in ("transpose", "swapaxes", "t", "mT", "numpy_T"):
-        names = {"t": (0, -1), "numpy_T": (0, -1), "mT": (-2, -1)}
-        first, second = names.get(operator) or (call.integer("dim0"), call.integer("dim1"))
-        perm = list(range(rank))
-        perm[first], perm[second] = perm[second], perm[first]
-        return call.add("transpose", part, perm=tuple(perm))
+        return swapped(call, part)
     if operator in _PARTS:
         axis = call.axis(rank, default=0)
         extent = call.sizes(whole)[axis]

@@ -6,6 +6,7 @@ Normalisations of what is added to a shortcut, and of embeddings.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -37,21 +38,13 @@ def _without_statistics(call: Call) -> None:
         raise call.unsupported("its statistics are outputs", "export the model for inference")
 
 
-def _skip(call: Call, vectors: tuple[int, ...], bias: int) -> Results:
+def _skip(vectors: tuple[int, ...], bias: int, call: Call) -> Results:
     _without_statistics(call)
     x = call.add("add", call.tensor(0), call.tensor(1))
     if call.has(bias):
         x = call.add("add", x, call.tensor(bias))
     y = _normalized(call, x, vectors, call.real("epsilon", _SKIP_EPSILON))
     return y, np.zeros(0), np.zeros(0), x
-
-
-def _skip_layer_norm(call: Call) -> Results:
-    return _skip(call, (2, 3), 4)
-
-
-def _skip_rms_norm(call: Call) -> Results:
-    return _skip(call, (2,), 3)
 
 
 def _rms_norm(call: Call) -> Results:
@@ -81,8 +74,8 @@ def _embedding(call: Call) -> Results:
 
 
 NORMALIZATION: Table = (
-    ("SkipLayerNormalization", _skip_layer_norm),
-    ("SkipSimplifiedLayerNormalization", _skip_rms_norm),
+    ("SkipLayerNormalization", partial(_skip, (2, 3), 4)),
+    ("SkipSimplifiedLayerNormalization", partial(_skip, (2,), 3)),
     ("SimplifiedLayerNormalization", _rms_norm),
     ("EmbedLayerNormalization", _embedding),
 )

@@ -25,10 +25,6 @@ def _variadic(operator: str) -> Converter:
     return convert
 
 
-def _identity(call: Call) -> Results:
-    return (call.operand(0),)
-
-
 def _dropout(call: Call) -> Results:
     """Inference: the data as it is, and a mask of ones."""
     if call.opset >= 12 and call.has(2) and bool(call.scalar(2, "training_mode")):
@@ -58,22 +54,13 @@ def _clip(call: Call) -> Results:
 
 
 def _cast(call: Call) -> Results:
-    target = dtype_of(call.integer("to"), call.label, call.operator)
-    if call.dtype_of(0) is target:
-        return (call.operand(0),)
-    return (call.add("cast", call.tensor(0), to=target),)
+    target = call.dtype_of(1) if call.operator == "CastLike" else _target(call)
+    same = call.dtype_of(0) is target
+    return (call.operand(0) if same else call.add("cast", call.tensor(0), to=target),)
 
 
-def _bit_cast(call: Call) -> Results:
-    target = dtype_of(call.integer("to"), call.label, call.operator)
-    return (call.add("bitcast", call.tensor(0), to=target),)
-
-
-def _cast_like(call: Call) -> Results:
-    target = call.dtype_of(1)
-    if call.dtype_of(0) is target:
-        return (call.operand(0),)
-    return (call.add("cast", call.tensor(0), to=target),)
+def _target(call: Call) -> DType:
+    return dtype_of(call.integer("to"), call.label, call.operator)
 
 
 def _mod(call: Call) -> Results:
@@ -88,12 +75,11 @@ def _bit_shift(call: Call) -> Results:
 
 ELEMENTWISE: Table = (
     *((each.theirs, _variadic(each.ours)) for each in VARIADIC),
-    ("Identity", _identity),
+    ("Identity", lambda call: (call.operand(0),)),
     ("Dropout", _dropout),
     ("Clip", _clip),
-    ("Cast", _cast),
-    ("CastLike", _cast_like),
-    ("BitCast", _bit_cast),
+    ("Cast CastLike", _cast),
+    ("BitCast", lambda call: (call.add("bitcast", call.tensor(0), to=_target(call)),)),
     ("Mod", _mod),
     ("BitShift", _bit_shift),
 )
@@ -150,7 +136,7 @@ _GREATEST_FINITE = {
 
 
 def _div(call: Call) -> Results:
-    rounding = call.text("rounding_mode", "")
+    rounding = call.text("rounding_mode", "floor" if call.operator.startswith("floor") else "")
     left, right = promoted(call, "self", "other")
     if not rounding:
         return (call.add("div", as_float(call, left), as_float(call, right)),)
@@ -179,11 +165,6 @@ _FLOORED = """
 
 Source:  `div_floor_floating` of ATen (native/BinaryOps.h), which has it from Python.
 """
-
-
-def _floor_divide(call: Call) -> Results:
-    left, right = promoted(call, "self", "other")
-    return (_rounded_quotient(call, left, right, "floor"),)
 
 
 def _pow(call: Call) -> Results:
@@ -292,10 +273,6 @@ def _same(call: Call) -> Results:
     return (call.tensor("self"),)
 
 
-def _aten_cast(call: Call) -> Results:
-    return (call.cast(call.tensor("self"), call.dtype()),)
-
-
 def _aten_dropout(call: Call) -> Results:
     name = "input" if call.has("input") else "self"
     is_training = call.flag("train", default=False) or call.flag("training", default=False)
@@ -319,8 +296,7 @@ def _none(_: Call) -> Results:
 
 ATEN_ELEMENTWISE: Table = (
     *((names, by_formula(arguments, text)) for names, arguments, text in _FORMULAS),
-    ("div divide true_divide", _div),
-    ("floor_divide", _floor_divide),
+    ("div divide true_divide floor_divide", _div),
     ("pow", _pow),
     ("clamp clamp_min clamp_max clip", _clamp),
     ("elu", _elu),
@@ -337,7 +313,7 @@ ATEN_ELEMENTWISE: Table = (
     ("where", _aten_where),
     ("nan_to_num", _nan_to_num),
     ("clone contiguous detach alias lift_fresh_copy lift_fresh positive", _same),
-    ("to _to_copy", _aten_cast),
+    ("to _to_copy", lambda call: (call.cast(call.tensor("self"), call.dtype()),)),
     ("dropout feature_dropout", _aten_dropout),
     ("copy", _copy),
     ("_assert_tensor_metadata", _none),

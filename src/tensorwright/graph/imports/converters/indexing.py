@@ -39,14 +39,12 @@ def _top_k(call: Call) -> Results:
     k = call.integer("k") if call.opset < 10 else size_at(call, 1, "k", extent)
     if isinstance(k, expr.IndexExpr):
         k = expr.simplify(expr.minimum(k, extent), {})
-    return call.apply(
-        "topk",
-        call.tensor(0),
-        k=k,
-        axis=axis,
-        largest=call.flag("largest", default=True),
-        sorted=call.flag("sorted", default=True),
-    )
+    return _first_of(call, call.tensor(0), k, axis)
+
+
+def _first_of(call: Call, x: str, k: Index, axis: int) -> Results:
+    largest, is_sorted = (call.flag(name, default=True) for name in ("largest", "sorted"))
+    return call.apply("topk", x, k=k, axis=axis, largest=largest, sorted=is_sorted)
 
 
 def _write_to_cache(call: Call) -> Results:
@@ -251,14 +249,7 @@ def _index_put(call: Call) -> Results:
 
 def _aten_top_k(call: Call) -> Results:
     x = call.tensor("self")
-    return call.apply(
-        "topk",
-        x,
-        k=call.size("k"),
-        axis=call.axis(call.rank(x), default=-1),
-        largest=call.flag("largest", default=True),
-        sorted=call.flag("sorted", default=True),
-    )
+    return _first_of(call, x, call.size("k"), call.axis(call.rank(x), default=-1))
 
 
 def _sort(call: Call) -> Results:
@@ -266,10 +257,6 @@ def _sort(call: Call) -> Results:
     axis = call.axis(call.rank(x), default=-1)
     largest, extent = call.flag("descending"), call.sizes(x)[axis]
     return call.apply("topk", x, k=extent, axis=axis, largest=largest, sorted=True)
-
-
-def _arg_sort(call: Call) -> Results:
-    return _sort(call)[1:]
 
 
 def _aten_one_hot(call: Call) -> Results:
@@ -307,7 +294,7 @@ ATEN_INDEXING: Table = (
     ("index_put _unsafe_index_put", _index_put),
     ("topk", _aten_top_k),
     ("sort", _sort),
-    ("argsort", _arg_sort),
+    ("argsort", lambda call: _sort(call)[1:]),
     ("one_hot", _aten_one_hot),
     ("histc", _histogram),
 )

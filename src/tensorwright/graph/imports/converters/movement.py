@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from tensorwright import expr, ops
 from tensorwright.base import DType
@@ -63,14 +64,9 @@ def _flatten(call: Call) -> Results:
     return (call.add("reshape", call.tensor(0), shape=flat),)
 
 
-def _squeeze(call: Call) -> Results:
-    return (call.add("squeeze", call.tensor(0), axes=call.optional_ints(1, "axes", input_from=13)),)
-
-
-def _unsqueeze(call: Call) -> Results:
-    return (
-        call.add("unsqueeze", call.tensor(0), axes=call.optional_ints(1, "axes", input_from=13)),
-    )
+def _with_axes(operator: str, call: Call) -> Results:
+    axes = call.optional_ints(1, "axes", input_from=13)
+    return (call.add(operator, call.tensor(0), axes=axes),)
 
 
 def _transpose(call: Call) -> Results:
@@ -104,8 +100,8 @@ def _space_to_depth(call: Call) -> Results | None:
 MOVEMENT: Table = (
     ("Reshape", _reshape),
     ("Flatten", _flatten),
-    ("Squeeze", _squeeze),
-    ("Unsqueeze", _unsqueeze),
+    ("Squeeze", partial(_with_axes, "squeeze")),
+    ("Unsqueeze", partial(_with_axes, "unsqueeze")),
     ("Transpose", _transpose),
     ("Expand", _expand),
     ("Tile", _tile),
@@ -149,25 +145,19 @@ def _permute(call: Call) -> Results:
     return (call.add("transpose", x, perm=perm) if rank else x,)
 
 
-def _swapped(call: Call, first: int, second: int) -> Results:
-    x = call.tensor("self")
-    perm = list(range(call.rank(x)))
-    if len(perm) > 1:
+_SWAPPED = {"t": (0, -1), "numpy_T": (0, -1), "mT": (-2, -1)}
+"""The dimensions that change places; those of other operators are arguments."""
+
+
+def swapped(call: Call, x: str) -> str:
+    """A tensor with two dimensions in each other's places."""
+    rank = call.rank(x)
+    axes = _SWAPPED.get(call.operator.removesuffix("_"))
+    first, second = axes or (call.axis(rank, "dim0"), call.axis(rank, "dim1"))
+    perm = list(range(rank))
+    if rank > 1:
         perm[first], perm[second] = perm[second], perm[first]
-    return (call.add("transpose", x, perm=tuple(perm)) if perm else x,)
-
-
-def _aten_transpose(call: Call) -> Results:
-    rank = call.rank(call.tensor("self"))
-    return _swapped(call, call.axis(rank, "dim0"), call.axis(rank, "dim1"))
-
-
-def _t(call: Call) -> Results:
-    return _swapped(call, 0, -1)
-
-
-def _last_two(call: Call) -> Results:
-    return _swapped(call, -2, -1)
+    return call.add("transpose", x, perm=tuple(perm)) if perm else x
 
 
 def _move(call: Call) -> Results:
@@ -256,9 +246,7 @@ ATEN_MOVEMENT: Table = (
     ("flatten", _aten_flatten),
     ("unflatten", _unflatten),
     ("permute", _permute),
-    ("transpose swapaxes", _aten_transpose),
-    ("t numpy_T", _t),
-    ("mT", _last_two),
+    ("transpose swapaxes t numpy_T mT", lambda call: (swapped(call, call.tensor("self")),)),
     ("movedim moveaxis", _move),
     ("squeeze", _aten_squeeze),
     ("unsqueeze", _aten_unsqueeze),

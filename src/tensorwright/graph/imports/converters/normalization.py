@@ -169,30 +169,33 @@ NORMALIZATION: Table = (
 # -- ATen
 
 
-def _ones(call: Call, shape: tuple[Index, ...], like: str) -> str:
-    return call.full(shape, 1.0, call.dtype_of(like))
-
-
-def _aten_vectors(
-    call: Call, x: str, names: tuple[str, str], count: tuple[Index, ...]
-) -> list[str]:
-    """Scale and bias in the element type of the data; by default ones and zeros."""
-    scale, bias = (call.optional(name) for name in names)
-    made = (
-        scale[0] if scale else _ones(call, count, x),
-        bias[0] if bias else call.full(count, 0.0, call.dtype_of(x)),
-    )
-    return [call.cast(each, call.dtype_of(x)) for each in made]
-
-
 def _data(call: Call) -> str:
     return call.tensor("input" if call.has("input") else "self")
+
+
+def _aten_vectors(call: Call, x: str, shape: tuple[Index, ...]) -> list[str]:
+    """Scale and bias in the element type of the data; by default ones and zeros."""
+    dtype = call.dtype_of(x)
+    return [
+        call.cast(call.tensor(name), dtype) if call.has(name) else call.full(shape, usual, dtype)
+        for name, usual in (("weight", 1.0), ("bias", 0.0))
+    ]
+
+
+def _by_channel(
+    call: Call, operator: str, statistics: Sequence[str] = (), **more: AttributeValue
+) -> Results:
+    """Data less a mean, over a deviation, times a scale and plus a bias for each channel."""
+    x = _data(call)
+    vectors = _aten_vectors(call, x, (call.sizes(x)[1],))
+    epsilon = call.real("eps", 1e-5)
+    return (call.add(operator, x, *vectors, *statistics, epsilon=epsilon, **more),)
 
 
 def _layer_norm(call: Call) -> Results:
     x = _data(call)
     shape = call.shape("normalized_shape")
-    scale, bias = _aten_vectors(call, x, ("weight", "bias"), shape)
+    scale, bias = _aten_vectors(call, x, shape)
     axis, epsilon = call.rank(x) - len(shape), call.real("eps", 1e-5)
     y = call.add("layer_norm", x, scale, bias, axis=axis, epsilon=epsilon)
     if call.operator == "layer_norm":
@@ -210,7 +213,7 @@ def _rms_norm(call: Call) -> Results:
     shape = call.shape("normalized_shape")
     dtype = call.dtype_of(x)
     smallest = {DType.F64: 2.220446049250313e-16}.get(dtype, 1.1920928955078125e-07)
-    scale = call.optional("weight") or (_ones(call, shape, x),)
+    scale = call.optional("weight") or (call.full(shape, 1.0, dtype),)
     axis = call.rank(x) - len(shape)
     y = call.add("rms_norm", x, *scale, axis=axis, epsilon=call.real("eps", smallest))
     return (y,)
@@ -225,30 +228,21 @@ def _aten_batch_norm(call: Call) -> Results:
             "it is in training mode, and computes with the statistics of the batch",
             "call eval() on the module",
         )
-    count = (call.sizes(x)[1],)
-    scale, bias = _aten_vectors(call, x, ("weight", "bias"), count)
     statistics = [
         call.cast(call.tensor(each), call.dtype_of(x)) for each in ("running_mean", "running_var")
     ]
-    y = call.add("batch_norm", x, scale, bias, *statistics, epsilon=call.real("eps", 1e-5))
-    return (y,)
+    return _by_channel(call, "batch_norm", statistics)
 
 
 def _group_norm(call: Call) -> Results:
-    x = _data(call)
-    groups = call.integer("num_groups") if call.has("num_groups") else call.integer("group")
-    scale, bias = _aten_vectors(call, x, ("weight", "bias"), (call.sizes(x)[1],))
-    y = call.add("group_norm", x, scale, bias, groups=groups, epsilon=call.real("eps", 1e-5))
-    return (y,)
+    groups = call.integer("num_groups" if call.has("num_groups") else "group")
+    return _by_channel(call, "group_norm", groups=groups)
 
 
 def _aten_instance_norm(call: Call) -> Results:
     if call.has("running_mean") and not call.flag("use_input_stats", default=True):
         return _aten_batch_norm(call)
-    x = _data(call)
-    scale, bias = _aten_vectors(call, x, ("weight", "bias"), (call.sizes(x)[1],))
-    y = call.add("instance_norm", x, scale, bias, epsilon=call.real("eps", 1e-5))
-    return (y,)
+    return _by_channel(call, "instance_norm")
 
 
 def _aten_softmax(operator: str) -> Converter:

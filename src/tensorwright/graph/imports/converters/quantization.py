@@ -31,12 +31,6 @@ def _stretched(call: Call, operand: Operand, position: int, axis: int, block: in
     return call.add("gather", tensor, indices, axis=axis)
 
 
-def _saturate(call: Call, x: str, target: DType) -> str:
-    """Round what lies outside the type to its least or greatest value, then convert."""
-    clipped = call.add("clip", x, min=float(target.lowest), max=float(target.highest))
-    return call.add("cast", clipped, to=target)
-
-
 def _is_plain(call: Call, numbers: int) -> bool:
     """Whether our own operators do it: f32, one scale or one per extent of an axis."""
     if call.integer("block_size", 0) or call.integer("output_dtype", 0) or call.rank(1) > 1:
@@ -62,7 +56,8 @@ def _quantize(call: Call) -> Results:
     if call.has(2):
         zero = _stretched(call, call.operand(2), 0, axis, block)
         y = call.add("add", y, call.add("cast", zero, to=wide))
-    return (_saturate(call, y, target),)
+    inside = call.add("clip", y, min=float(target.lowest), max=float(target.highest))
+    return (call.add("cast", inside, to=target),)
 
 
 def _valid(call: Call, axis: int) -> int:

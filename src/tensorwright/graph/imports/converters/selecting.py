@@ -8,6 +8,7 @@ from tensorwright import expr, ops
 from tensorwright.base import DType
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.folding import as_number, decide
+from tensorwright.graph.imports.formula import formula
 from tensorwright.graph.imports.open_dimensions import greatest_value
 
 _LEAST_SCORE = np.asarray(np.finfo(np.float32).min)
@@ -101,7 +102,7 @@ def computed_range(call: Call, dtype: DType) -> Results:
     is_plain = _is(call, start, 0) and _is(call, delta, 1)
     most = greatest_value(call.builder, limit) if is_plain else None
     if call.builder.constant_value(delta) is None:  # which is not a range if it is 0
-        delta = _where_not_zero(call, delta)
+        delta = formula(call, "where(number == 0, 1, number)", number=delta)  # nothing over 0
     count = _steps_between(call, start, limit, delta)
     (positions,) = decide(call, "range_below", (count,), most=most)
     if is_plain:
@@ -115,13 +116,6 @@ def computed_range(call: Call, dtype: DType) -> Results:
 def _is(call: Call, tensor: str, number: int) -> bool:
     constant = call.builder.constant_value(tensor)
     return constant is not None and bool((constant == number).all())
-
-
-def _where_not_zero(call: Call, number: str) -> str:
-    """The number, or 1 in the place of 0: nothing is divided by 0."""
-    dtype = call.dtype_of(number)
-    is_zero = call.add("equal", number, call.as_array(0, dtype))
-    return call.add("where", is_zero, call.as_array(1, dtype), number)
 
 
 def _steps_between(call: Call, start: Operand, limit: Operand, step: Operand) -> str:

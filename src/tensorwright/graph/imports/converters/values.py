@@ -181,10 +181,6 @@ def _element(call: Call) -> Results:
     return (parts[_position(call, 1, len(parts), len(parts) - 1)],)
 
 
-def _length(call: Call) -> Results:
-    return (np.asarray(len(_list(call))),)
-
-
 def _joined(call: Call) -> Results:
     parts, axis = _list(call), call.integer("axis")
     if not parts:
@@ -224,7 +220,7 @@ SHAPE_VALUES: Table = (
     ("SequenceInsert", _insert),
     ("SequenceErase", _erase),
     ("SequenceAt", _element),
-    ("SequenceLength", _length),
+    ("SequenceLength", lambda call: (np.asarray(len(_list(call))),)),
     ("ConcatFromSequence", _joined),
     ("SplitToSequence", _split_to_list),
 )
@@ -254,11 +250,6 @@ def _fill(call: Call) -> Results:
     """fill_ and zero_"""
     x = call.tensor("self")
     return (call.full(call.sizes(x), call.get("value", 0), call.dtype_of(x)),)
-
-
-def _aten_scalar(call: Call) -> Results:
-    dtype = call.dtype() or DType.F32
-    return (call.full((), call.get("s"), dtype),)
 
 
 def _arange(call: Call) -> Results:
@@ -314,10 +305,6 @@ def _aten_size(call: Call) -> Results:
     return (_number(shape[axis_in(call.integer("dim"), len(shape))]),)
 
 
-def _count(call: Call) -> Results:
-    return (_number(product_of(call.sizes(call.tensor("self")))),)
-
-
 def _number(size: Index) -> SizeArray:
     """A number, which stands for itself."""
     return SizeArray(DType.I64, np.array(term_of(size), object))
@@ -337,12 +324,12 @@ ATEN_VALUES: Table = (
     ("zeros_like empty_like", _full(0.0, shape="")),
     ("ones_like", _full(1.0, shape="")),
     ("fill zero", _fill),
-    ("scalar_tensor", _aten_scalar),
+    ("scalar_tensor", lambda call: (call.full((), call.get("s"), call.dtype() or DType.F32),)),
     ("arange", _arange),
     ("linspace", _linspace),
     ("eye", _eye),
     ("meshgrid", _meshgrid),
     ("sym_size", _aten_size),
-    ("sym_numel", _count),
+    ("sym_numel", lambda call: (_number(product_of(call.sizes(call.tensor("self")))),)),
     ("item _local_scalar_dense", _item),
 )

@@ -355,51 +355,33 @@ def _averaged(call: Call, x: str, numbers: list[tuple[int, int]]) -> str:
     return x
 
 
-def _convolve(call: Call, *, transposed: bool) -> Results:
+def _aten_conv(call: Call) -> Results:
     x, w = call.tensor("input"), call.tensor("weight")
     count = call.rank(w) - 2
     is_single = call.rank(x) == count + 1
     if is_single:
         x = call.add("unsqueeze", x, axes=(0,))
-    kernel = list(call.extents(w)[2:])
-    dilations = call.per_dimension("dilation", count, (1,))
-    begins, ends = _pads(call, kernel, dilations)
-    window: dict[str, AttributeValue] = {
-        "strides": call.per_dimension("stride", count, (1,)),
-        "pads": (*begins, *ends),
-        "dilations": dilations,
-        "groups": call.integer("groups", 1),
-    }
-    operands = (x, w, *call.optional("bias"))
-    if transposed:
-        extra = call.per_dimension("output_padding", count, (0,))
-        y = call.add("conv_transpose", *operands, output_padding=extra, **window)
-    else:
-        y = call.add("conv", *operands, **window)
+    kernel, dilations = call.extents(w)[2:], call.per_dimension("dilation", count, (1,))
+    strides = call.per_dimension("stride", count, (1,))
+    window = Window(kernel, strides, _pads(call, kernel, dilations), dilations)
+    more: dict[str, AttributeValue] = {"groups": call.integer("groups", 1)}
+    operator = "conv"
+    if call.flag("transposed") or call.operator.startswith("conv_transpose"):
+        operator = "conv_transpose"
+        more["output_padding"] = call.per_dimension("output_padding", count, (0,))
+    y = call.add(operator, x, w, *call.optional("bias"), **window.attributes, **more)
     return (call.add("squeeze", y, axes=(0,)) if is_single else y,)
 
 
-def _pads(
-    call: Call, kernel: list[int], dilations: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Padding before and after each dimension; "same" puts the odd element after it."""
+def _pads(call: Call, kernel: tuple[int, ...], dilations: tuple[int, ...]) -> tuple[int, ...]:
+    """Padding before, then after each dimension; "same" puts the odd element after it."""
     given = call.get("padding", 0)
     if given == "valid":
-        return (0,) * len(kernel), (0,) * len(kernel)
+        return (0,) * 2 * len(kernel)
     if given == "same":
         totals = [(k - 1) * dilation for k, dilation in zip(kernel, dilations, strict=True)]
-        begins = tuple(total // 2 for total in totals)
-        return begins, tuple(t - b for t, b in zip(totals, begins, strict=True))
-    pads = call.per_dimension("padding", len(kernel), (0,))
-    return pads, pads
-
-
-def _aten_conv(call: Call) -> Results:
-    return _convolve(call, transposed=call.flag("transposed"))
-
-
-def _aten_conv_transpose(call: Call) -> Results:
-    return _convolve(call, transposed=True)
+        return (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
+    return call.per_dimension("padding", len(kernel), (0,)) * 2
 
 
 ATEN_WINDOWS: Table = (
@@ -414,5 +396,5 @@ ATEN_WINDOWS: Table = (
     ),
     *((f"adaptive_max_pool{n}d", _adaptive("reduce_max", "max_pool", n)) for n in (1, 2, 3)),
     ("conv1d conv2d conv3d convolution _convolution", _aten_conv),
-    ("conv_transpose1d conv_transpose2d conv_transpose3d", _aten_conv_transpose),
+    ("conv_transpose1d conv_transpose2d conv_transpose3d", _aten_conv),
 )
