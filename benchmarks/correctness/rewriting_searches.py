@@ -52,7 +52,11 @@ def cut_piece(graph: Graph, draw: random.Random) -> Graph:
     moving = [node for node in small if node.operator in _MOVING]
     wanted = draw.randrange(3, 15)
     chosen = {draw.choice(moving if moving and draw.random() < 0.75 else small)}
-    producers, consumers = graph.producers(), graph.consumers()
+    producers = graph.producers()
+    consumers: dict[str, list[Node]] = {name: [] for name in graph.types}
+    for node in graph.nodes:
+        for name in dict.fromkeys(node.inputs):
+            consumers[name].append(node)
     while len(chosen) < wanted:
         near = {producers[name] for node in chosen for name in node.inputs if name in producers}
         near |= {reader for node in chosen for name in node.outputs for reader in consumers[name]}
