@@ -86,7 +86,7 @@ _SETTLED_S = 2.0
 def compile(model: Model | Program, how: CompileArguments) -> Executable:
     """Compile a model or a tensor expression, or return its kept executable.
 
-    model   an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
+    model   an ONNX, GGUF or .pt2 file: its path, its bytes or an open handle; a
             ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
 
     The executable of a model with open sizes takes arrays of any size within their bounds. Sizes

@@ -47,7 +47,7 @@ ROOMS = {
     "farm": "farm serving stdio connecting keys dask",
     "graph": "graph nested infer sizes workload partition layout imports "
     "model_import onnx_export passes drawing",
-    "graph.imports": "reading call tensors promotion converters com_microsoft ai_onnx_ml "
+    "graph.imports": "gguf reading call tensors promotion converters com_microsoft ai_onnx_ml "
     "control_flow importer aten",
     "graph.imports.aten": "record in_place schema archive importer",
     "machine": "machine kept",

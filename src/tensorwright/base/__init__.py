@@ -14,8 +14,8 @@ from tensorwright.base.errors import (
     UserError, did_you_mean, line_of, naming_faults, sizes_advice, unknown_name,
 )
 from tensorwright.base.files import (
-    EXECUTABLE, EXECUTABLE_MAGIC, HEAD_BYTES, Kinds, atomic_writer, check_replaceable, from_data,
-    hold_home_lock, kind_of_bytes, kind_of_file, kinds_of, make_folder,
+    EXECUTABLE, EXECUTABLE_MAGIC, GGUF, HEAD_BYTES, Kinds, atomic_writer, check_replaceable,
+    from_data, hold_home_lock, kind_of_bytes, kind_of_file, kinds_of, make_folder,
     make_home, now_utc, output_error, to_data, warn_of_cache, write_atomically,
 )
 from tensorwright.base.gpu_targets import (

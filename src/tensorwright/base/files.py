@@ -204,15 +204,16 @@ EXECUTABLE = FileKind(
     EXECUTABLE_MAGIC,
     "load what is compiled already:\n  tensorwright.load(FILE)",
 )
+GGUF = FileKind("a GGUF file", b"GGUF", "use it as it is: it is a model")
 _KINDS = (
     EXECUTABLE,
+    GGUF,
     FileKind("a record store or another database", b"SQLite format 3\0", "give a model"),
     FileKind("a zip archive, as torch.save and numpy.savez write", b"PK\x03\x04", _EXPORT),
     FileKind("a pickle, as torch.save wrote", b"\x80\x02", _EXPORT),
     FileKind("an array of NumPy", b"\x93NUMPY", "give a model, and the array as its input"),
     FileKind("an HDF5 file, as Keras writes", b"\x89HDF\r\n\x1a\n", "convert it with tf2onnx"),
     FileKind("a TFLite model", b"TFL3", "convert it with tf2onnx", 4),
-    FileKind("a GGUF file", b"GGUF", "give the network as ONNX"),
 )
 
 

@@ -288,9 +288,9 @@ def _unexpected(error: Exception) -> base.InternalError:
 def program() -> None:
     """A learning tensor compiler: from a trained network to tuned machine code.
 
-    MODEL is a file of ONNX or PyTorch (.pt2). Where the package tensorwright-lab is installed, it
-    may be light:NAME (a network of the onnx package), zoo:NAME (of a paper) or wild:NAME (as
-    PyTorch exports it), with random weights.
+    MODEL is a file of ONNX, GGUF or PyTorch (.pt2). Where the package tensorwright-lab is
+    installed, it may be light:NAME (a network of the onnx package), zoo:NAME (of a paper) or
+    wild:NAME (as PyTorch exports it), with random weights.
 
     The exit status gives the kind of an error: 2 usage, 3 model file, 4 unsupported operator, 5
     input, 6 schedule, 7 record store, 8 output, 9 machine, 70 a fault of tensorwright, 130

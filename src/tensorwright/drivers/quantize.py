@@ -28,6 +28,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, version_converter
 from tensorwright import base, runtime
 from tensorwright.compiling import compile as compile_model
 from tensorwright.graph import model_import
+from tensorwright.graph.imports import whole_model
 from tensorwright.graph.imports.aten import is_archive
 from tensorwright.graph.onnx_export import FewBits, save_proto, to_onnx, with_few_bit_weights
 
@@ -319,7 +320,7 @@ def _proto_of(model: Any) -> ModelProto:
     if model_import.is_exported_program(model) or is_archive(model):
         return to_onnx(model_import.load_model(model))
     model_import.check_operators(model)  # its errors say what is wrong
-    return onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
+    return whole_model(model)
 
 
 def _with_names(model: ModelProto) -> ModelProto:

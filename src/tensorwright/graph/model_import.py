@@ -1,4 +1,4 @@
-"""Import a model of any kind: the readers of ONNX and of PyTorch behind one name.
+"""Import a model of any kind: the readers of ONNX, GGUF and PyTorch behind one name.
 
 Import a model, whatever wrote it.
 """
@@ -18,7 +18,13 @@ from onnx import ModelProto
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.imports import aten, external_files, load_onnx, read_supported_model
+from tensorwright.graph.imports import (
+    aten,
+    external_files,
+    is_gguf,
+    load_onnx,
+    read_supported_model,
+)
 from tensorwright.graph.imports import declared_types as declared_types_of_onnx
 from tensorwright.graph.imports.open_dimensions import Sizes
 from tensorwright.graph.imports.shapes import InputShapes
@@ -46,8 +52,8 @@ _EXPORTED_PROGRAM = "torch.export.exported_program.ExportedProgram"
 def load_model(
     source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
 ) -> Graph:
-    """Import a model: an ONNX file, a .pt2 file, the bytes of either, a ModelProto, or an
-    ExportedProgram of PyTorch.
+    """Import a model: an ONNX file, a GGUF file, a .pt2 file, the bytes of one, a ModelProto, or
+    an ExportedProgram of PyTorch.
 
     Raises:  as `load_onnx` and `load_exported`.
     """
@@ -148,8 +154,10 @@ def _of_any_size(name: str, type_: TensorType) -> TensorType:
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:
-    """The files beside a model's file that hold its weights; an archive of PyTorch has them all."""
-    return () if aten.is_archive(path) else external_files(path)
+    """The files beside a model's file that hold its weights; archives of PyTorch and GGUF files
+    have them all.
+    """
+    return () if aten.is_archive(path) or is_gguf(path) else external_files(path)
 
 
 def is_exported_program(source: object) -> bool:

@@ -1,4 +1,4 @@
-"""Read a MODEL argument: a file (.onnx, .pt2), or a network: light:NAME, zoo:NAME, wild:NAME."""
+"""Read a MODEL argument: a file (.onnx, .gguf, .pt2), or a network: zoo:NAME and its like."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import onnx
 from onnx import ModelProto
 
 from tensorwright.base import LaboratoryPart
 from tensorwright.cli.arguments.options import refuse_given, refuse_other_than_model, split
 from tensorwright.compile_options import Shapes, Sizes
 from tensorwright.graph import Graph, require_numbers
+from tensorwright.graph.imports import whole_model
 from tensorwright.graph.imports.aten import is_archive
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
@@ -67,7 +67,7 @@ def read_proto(
     if shapes or (not kind and is_archive(name)):
         return to_onnx(read_graph(model, called or shapes, seed, is_open=True))
     if not kind:
-        return onnx.load(name)
+        return whole_model(name)
     proto: ModelProto = _of_suites(model, "read_proto")(kind, name, seed)
     return proto
 

@@ -5,6 +5,7 @@ importer, call                a model as a graph, node by node; a node as conver
 converters/                   one family of operators in a file, of ONNX and of ATen
 counterparts, formula         operators that are ours by another name; arithmetic as text
 aten/                         programs of PyTorch: their files, their records, their importer
+gguf/                         language models of GGUF files, as ONNX models
 com_microsoft/, ai_onnx_ml/   ONNX Runtime's own operators; trees and other classical models
 control_flow, bodies          branches and loops; what they use of the graph around them
 functions                     a node in place of which its function's nodes stand
@@ -15,4 +16,4 @@ tensors, promotion            encodings of arrays; element types by PyTorch's ru
 
 from tensorwright.graph.imports.folding import value_inputs
 from tensorwright.graph.imports.importer import declared_types, load_onnx, read_supported_model
-from tensorwright.graph.imports.reading import external_files
+from tensorwright.graph.imports.reading import external_files, is_gguf, whole_model

@@ -401,7 +401,7 @@ class _Import(Importing[Operand]):
             self.values[name] = array
 
     def read_initializers(
-        self, graph: GraphProto, weights: reading.Weights = reading.NO_WEIGHTS
+        self, graph: GraphProto, weights: reading.Undecoded = reading.NO_WEIGHTS
     ) -> None:
         for tensor in graph.initializer:
             label = f"initializer {tensor.name}"

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import onnx
@@ -31,7 +31,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from tensorwright import base
-from tensorwright.graph.imports import refusals
+from tensorwright.graph.imports import gguf, refusals
 from tensorwright.ops import Array
 
 _LEAST_BYTES = 4096  # smaller ones are decoded as they are
@@ -42,6 +42,13 @@ _BYTES = 2  # the kind of a field that has a length
 _MOST_BITS = 70
 
 Buffer: TypeAlias = bytes | mmap.mmap
+
+
+class Undecoded(Protocol):
+    """Initialisers whose elements are not in the model."""
+
+    def array(self, tensor: TensorProto, dtype: base.DType) -> Array | None:
+        """The elements of an initialiser; None for one that the model holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +197,7 @@ class Source:
     model: ModelProto
     folder: Path | None
     label: str
-    weights: Weights = NO_WEIGHTS
+    weights: Undecoded = NO_WEIGHTS
 
 
 def _mapped(path: Path) -> Buffer:
@@ -198,7 +205,7 @@ def _mapped(path: Path) -> Buffer:
     if path.is_dir():
         raise refusals.model_error(where, "it is a folder", "give the .onnx file inside it")
     try:
-        if path.stat().st_size > _PROTOBUF_LIMIT_BYTES:
+        if path.stat().st_size > _PROTOBUF_LIMIT_BYTES and not is_gguf(path):
             raise refusals.model_error(
                 where,
                 "it is larger than 2 GiB, the most that a protobuf file can hold",
@@ -214,7 +221,16 @@ def _mapped(path: Path) -> Buffer:
         raise refusals.model_error(where, f"it cannot be read: {error.strerror or error}") from None
 
 
-def _decode(data: Buffer, where: str) -> tuple[ModelProto, Weights]:
+def is_gguf(source: object) -> bool:
+    """Whether it is the path or the bytes of a GGUF file."""
+    if isinstance(source, bytes):
+        return source[: len(gguf.MAGIC)] == gguf.MAGIC
+    return isinstance(source, str | os.PathLike) and base.kind_of_file(source) is base.GGUF
+
+
+def _decode(data: Buffer, where: str) -> tuple[ModelProto, Undecoded]:
+    if data[: len(gguf.MAGIC)] == gguf.MAGIC:
+        return gguf.read_decoder(data, where)
     if len(data) == 0:
         raise refusals.model_error(where, "it is empty", "export or download the model again")
     kind = base.kind_of_bytes(data[: base.HEAD_BYTES])
@@ -351,6 +367,17 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
     _check(loaded.model, loaded.label)
     _check_definitions(loaded.model, loaded.label)
     return loaded
+
+
+def whole_model(source: str | os.PathLike[str] | bytes) -> ModelProto:
+    """The ONNX model of a file or its bytes, with its weights inside, for other runtimes.
+
+    Raises:  as `read_model`; the errors of onnx.
+    """
+    if is_gguf(source):
+        read = read_model(source)
+        return gguf.with_weights(read.model, read.weights)
+    return onnx.load_from_string(source) if isinstance(source, bytes) else onnx.load(source)
 
 
 def external_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorwright.base import DType
-from tensorwright.graph.imports.reading import NO_WEIGHTS, Weights
+from tensorwright.graph.imports.reading import NO_WEIGHTS, Undecoded
 from tensorwright.graph.imports.refusals import model_error, unsupported
 from tensorwright.ops import Array
 
@@ -99,7 +99,7 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, wher
 
 
 def to_array(
-    tensor: TensorProto, folder: Path | None, where: str, weights: Weights = NO_WEIGHTS
+    tensor: TensorProto, folder: Path | None, where: str, weights: Undecoded = NO_WEIGHTS
 ) -> Array:
     """The array that a tensor holds.
 

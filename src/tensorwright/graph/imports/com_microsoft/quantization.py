@@ -116,13 +116,12 @@ def _matmul_of_bits(call: Call) -> Results:
         raise call.unsupported(f"blocks of {block} weights are not supported", "16, 32, 64, ...")
     if call.has(4) and call.array(4, "order of groups").size:
         raise call.unsupported("weights in another order, g_idx, are not supported")
-    call.check_elements(columns * inner)
     blocks = -(-inner // block)
     middle = 1 << (bits - 1)
     bytes_ = _shaped(call, 1, "weights", (columns, blocks, block * bits // 8))
-    quantized = _unpacked(bytes_, bits).reshape(columns, -1).T.astype(np.int32) - middle
+    words = np.ascontiguousarray(_signed_words(bytes_.reshape(columns, -1), bits).T)
     scales = _shaped(call, 2, "scales", (columns, blocks)).T.astype(np.float32)
-    operands: list[Operand] = [pack_codes(quantized, bits), np.ascontiguousarray(scales)]
+    operands: list[Operand] = [words, np.ascontiguousarray(scales)]
     if call.has(3):
         is_packed = call.dtype_of(3) is DType.U8
         width = -(-blocks * bits // 8) if is_packed else blocks
@@ -152,12 +151,15 @@ def _gather_of_bits(call: Call) -> Results:
     table, scales = call.array(0, "table"), call.array(2, "scales")
     rows, blocks = scales.shape
     is_packed = table.shape[1] * 8 // bits == blocks * block != table.shape[1]
-    quantized = _unpacked(table, bits) if is_packed else table
-    if quantized.shape != (rows, blocks * block) or block % (32 // bits):
+    width = table.shape[1] * 8 // bits if is_packed else table.shape[1]
+    if len(table) != rows or width != blocks * block or block % (32 // bits):
         own = shape_text(table.shape)
         raise call.unsupported(f"its table of shape {own} is not {blocks} whole blocks of {block}")
     middle = 1 << (bits - 1) if table.dtype == np.uint8 else 0
-    words = np.ascontiguousarray(pack_codes(quantized.T.astype(np.int32) - middle, bits).T)
+    if middle and (is_packed or bits == 8):
+        words = _signed_words(table, bits)
+    else:
+        words = np.ascontiguousarray(pack_codes(table.T.astype(np.int32) - middle, bits).T)
     ids, places = call.operand(1), call.sizes(1)
     above = 32 - np.arange(bits, 32 + bits, bits, dtype=np.int32)
     x = call.add("reshape", call.add("gather", words, ids), shape=(*places, words.shape[1], 1))
@@ -166,8 +168,9 @@ def _gather_of_bits(call: Call) -> Results:
     column = (*places, blocks, 1)
     if call.has(3) or (middle and not is_packed and bits < 8):  # codes of a type of their own
         zeros = call.array(3, "zero points") if call.has(3) else np.zeros(scales.shape, np.uint8)
-        zeros = _unpacked(zeros, bits)[:, :blocks] if is_packed else zeros
-        less = (zeros.astype(np.int32) - middle).astype(np.float32)
+        is_code = zeros.dtype.kind in "iu"
+        zeros = _unpacked(zeros, bits)[:, :blocks] if is_packed and is_code else zeros
+        less = zeros.astype(np.float32) - middle
         y = call.add("sub", y, call.add("reshape", call.add("gather", less, ids), shape=column))
     scale = call.add("gather", scales.astype(np.float32), ids)
     y = call.add("mul", y, call.add("reshape", scale, shape=column))
@@ -182,6 +185,12 @@ def _shaped(call: Call, position: int, what: str, shape: tuple[int, ...]) -> NDA
         wanted, own = shape_text(shape), shape_text(array.shape)
         raise call.unsupported(f"its {what} have the shape {own}, not {wanted}")
     return array.reshape(shape)
+
+
+def _signed_words(packed: NDArray[Any], bits: int) -> NDArray[Any]:
+    """Codes around the middle, the lowest of each byte first, as words of signed ones."""
+    ones = np.uint32(0x88888888 if bits == 4 else 0x80808080)
+    return (np.ascontiguousarray(packed).view("<u4") ^ ones).view(np.int32)
 
 
 def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.uint8]:
