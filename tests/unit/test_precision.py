@@ -9,12 +9,16 @@ import pytest
 from ml_dtypes import bfloat16
 
 import tensorwright
-from tensorwright.base import Array, DType, UsageError
+from tensorwright.base import Array, DType, UsageError, cpu_target
 from tensorwright.cli.quantize import rounding_errors
 from tensorwright.compile_options import CompileArguments
 from tensorwright.expr import Placeholder, compute
-from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
-from tensorwright.pipeline import import_graph
+from tensorwright.graph import Graph, GraphBuilder, Workload, interpret, simplify
+from tensorwright.graph.partition import partition
+from tensorwright.pipeline import cut, import_graph
+from tensorwright.records import Setting
+from tensorwright.schedule import format_schedule
+from tensorwright.tuning.selection import Chooser
 
 _LAST_PLACES = 2 * 2.0**-8
 _OF_TERMS = 2.0**-19
@@ -81,7 +85,7 @@ def test_random_convolutions_are_those_of_rounded_numbers(seed: int) -> None:
     assert is_near(graph, draw(random, 1, channels, size, size), reference, w)
 
 
-def network(size: int = 64) -> Graph:
+def network(size: int = 128) -> Graph:
     """Two products with constants."""
     random = np.random.default_rng(0)
     b = GraphBuilder("network")
@@ -93,7 +97,7 @@ def network(size: int = 64) -> Graph:
 
 
 def test_f32_is_what_it_is_without_the_option() -> None:
-    x = draw(np.random.default_rng(1), 5, 64)
+    x = draw(np.random.default_rng(1), 5, 128)
     usual = tensorwright.compile(network()).run({"x": x})["y"]
     assert np.array_equal(
         tensorwright.compile(network(), precision="f32").run({"x": x})["y"], usual
@@ -115,8 +119,17 @@ def test_simplification_leaves_weights_in_bf16() -> None:
     assert {array.dtype for array in rounded.constants.values()} == {DType.BF16.numpy}
 
 
+def test_small_weights_are_rounded_and_stay_f32_where_nothing_multiplies_bf16() -> None:
+    targets = (("x86-64-avx2", np.float32), ("x86-64-avx512+avx512bf16", bfloat16))
+    for name, kind in targets:
+        how = CompileArguments(precision="bf16", target=cpu_target(name))
+        (w, _) = import_graph(network(48), how).constants.values()
+        assert w.dtype == kind
+        assert np.array_equal(w, w.astype(bfloat16).astype(np.float32))
+
+
 def test_kept_products_stay_f32() -> None:
-    x = {"x": draw(np.random.default_rng(1), 5, 64)}
+    x = {"x": draw(np.random.default_rng(1), 5, 128)}
     (usual,) = interpret(network(), x).values()
     errors = []
     for keep in ((), ("product0",), "product*"):
@@ -149,8 +162,8 @@ def test_a_tensor_expression_says_its_types() -> None:
         tensorwright.compile(doubled, precision="bf16")
 
 
-def test_roundings_of_attention_are_made_with_what_they_round() -> None:
-    """Orders of elements lie behind the roundings, and the parts of attention are found."""
+def attentive_network() -> tuple[Graph, dict[str, Array]]:
+    """Attention of two heads, whose queries, keys and values are one product; and an input."""
     random = np.random.default_rng(3)
     b = GraphBuilder("attention")
     x = b.input("x", (6, 16))
@@ -164,17 +177,58 @@ def test_roundings_of_attention_are_made_with_what_they_round() -> None:
     q, k, v = (b.add("reshape", each, shape=(1, 2, 6, 8)) for each in parts)
     scores = b.add("matmul", q, b.add("transpose", k, perm=(0, 1, 3, 2)))
     graph = b.finish([b.add("matmul", b.add("softmax", scores, axis=-1), v, output="y")])
+    return graph, {"x": draw(random, 6, 16)}
+
+
+def test_roundings_of_attention_are_made_with_what_they_round() -> None:
+    """Orders of elements lie behind the roundings, and the parts of attention are found."""
+    graph, given = attentive_network()
     simple = import_graph(graph, CompileArguments(precision="bf16"))
     operators = [node.operator for node in simple.nodes]
     assert operators.count("attention") == 1
     assert operators.count("matmul") == 1
-    assert operators.count("cast") == 5  # of x and of its product, there and back, and of weights
-    given = {"x": draw(random, 6, 16)}
+    assert operators.count("cast") == 4  # of x and of its product, there and back
     wanted = interpret(graph, given)["y"]
     assert (
         np.abs(tensorwright.compile(graph, precision="bf16").run(given)["y"] - wanted).max() < 0.02
     )
     assert np.allclose(interpret(simple, given)["y"], wanted, atol=0.02)
+
+
+def short_operands(workload: Workload) -> list[bool]:
+    """For each operand of a kernel that is not constant, whether it is bf16."""
+    return [
+        each.dtype is DType.BF16 for each in workload.inputs if each.name not in workload.constants
+    ]
+
+
+def test_rounded_numbers_are_stored_in_16_bits_where_that_is_priced_lower() -> None:
+    def price(workload: Workload) -> float:
+        return 1.0 if any(short_operands(workload)) else 2.0
+
+    x = {"x": draw(np.random.default_rng(1), 5, 128)}
+    for graph, given in ((network(), x), attentive_network()):
+        simple = import_graph(graph, CompileArguments(precision="bf16"))
+        usual, short = partition(simple), partition(simple, price=price)
+        assert not any(any(short_operands(each)) for each in usual.workloads)
+        stored = {name for step in short.kernels for name in step.outputs} - {"y"}
+        assert {short.graph.types[name].dtype for name in stored} == {DType.BF16}
+        for name, wanted in interpret(usual.graph, given).items():
+            assert np.array_equal(interpret(short.graph, given)[name], wanted)
+
+
+def test_products_of_bf16_are_those_of_the_processor_where_it_has_them() -> None:
+    """The kernels between multiply pairs of bf16, and each stores what the next one reads."""
+    target = cpu_target("x86-64-avx512+avx512bf16")
+    simple = import_graph(network(512), CompileArguments(precision="bf16", target=target))
+    parts = cut(simple, target, 1)
+    chosen = Chooser(Setting(target, 1), is_cold=True).of_network(parts)
+    by_name = {each.workload.name: format_schedule(each.schedule) for each in chosen}
+    products = [text for name, text in by_name.items() if "matmul" in name]
+    assert len(products) == 2
+    assert all("dot2_bf16" in text for text in products)
+    slower = cut(simple, cpu_target("x86-64-avx2"), 1)
+    assert not any(any(short_operands(each)) for each in slower.workloads)
 
 
 def test_errors_are_told_by_output_and_by_product() -> None:

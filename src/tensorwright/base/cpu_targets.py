@@ -146,6 +146,7 @@ class ShortProduct:
     data        the type of the rows, each group of which may lie anywhere
     weights     the type of the columns
     rows, columns, groups, terms   the extents of r, c, g and m
+    speed   its products in the time of one product in a vector of f32
     temporaries   registers that it needs beside the sums and the weights
     """
 
@@ -157,6 +158,7 @@ class ShortProduct:
     columns: int
     groups: int
     terms: int
+    speed: float
     temporaries: int = 1
     sums: DType = DType.I32
 
@@ -170,15 +172,17 @@ class ShortProduct:
 
 _U8, _I8, _I16, _BF16 = DType.U8, DType.I8, DType.I16, DType.BF16
 SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
-    ShortProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), _U8, _I8, 1, 16, 1, 4),
-    ShortProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), _U8, _I8, 1, 4, 1, 4),
-    ShortProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), _I8, _I8, 1, 4, 1, 4),
-    ShortProduct("mmla_u8i8_i32", ("neon", "i8mm"), _U8, _I8, 2, 2, 2, 4),
-    ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4),
-    ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 2),
-    ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 2),
-    ShortProduct("dot4_u8i8_i32x8", ("avx2", "avxvnni"), _U8, _I8, 1, 8, 1, 4),
-    ShortProduct("dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, sums=DType.F32),
+    ShortProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), _U8, _I8, 1, 16, 1, 4, 4.0),
+    ShortProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), _U8, _I8, 1, 4, 1, 4, 4.0),
+    ShortProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), _I8, _I8, 1, 4, 1, 4, 4.0),
+    ShortProduct("mmla_u8i8_i32", ("neon", "i8mm"), _U8, _I8, 2, 2, 2, 4, 8.0),
+    ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4, 8.0),
+    ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 1.0, 2),
+    ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 1.0, 2),
+    ShortProduct("dot4_u8i8_i32x8", ("avx2", "avxvnni"), _U8, _I8, 1, 8, 1, 4, 4.0),
+    ShortProduct(
+        "dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, 2.0, sums=DType.F32
+    ),
 )
 """Those that a target has: the first that suits the operands is taken."""
 MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers

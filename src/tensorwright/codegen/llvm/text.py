@@ -419,15 +419,14 @@ class Lanewise:
         return value
 
     def _rounded_bfloat(self, value: Val) -> Val:
-        """To nearest even on the upper 16 bits; a NaN keeps a set bit there."""
+        """To nearest even on the upper 16 bits; all of these are set in a NaN."""
         kind, wide = register_type(DType.F32, value.lanes), register_type(DType.U32, value.lanes)
         bits = self.emit(f"bitcast {kind} {value.name} to {wide}", DType.U32, value)
         upper = self.binary("lshr", bits, self.constant(16, bits))
         odd = self.binary("and", upper, self.constant(1, bits))
         bias = self.binary("add", odd, self.constant(0x7FFF, bits))
         rounded = self.binary("add", bits, bias)
-        quiet = self.binary("or", bits, self.constant(0x400000, bits))
         is_nan = self.test("uno", value, value)
-        chosen = self.choose(is_nan, quiet, rounded)
+        chosen = self.choose(is_nan, self.constant(0xFFFFFFFF, bits), rounded)  # one "or"
         kept = self.binary("and", chosen, self.constant(0xFFFF0000, bits))
         return self.emit(f"bitcast {wide} {kept.name} to {kind}", value.dtype, kept)

@@ -1,7 +1,7 @@
 """Cut a graph into workloads. Read `grouping.py` first (the criteria), then `steps.py`.
 
 `proposals.py` finds the open questions of the criteria, and `by_price.py` decides them by predicted
-times.
+times. `short.py` decides in the same way which tensors stay bf16.
 """
 
 from tensorwright.graph.partition.by_price import Alternative, Decisions, Price

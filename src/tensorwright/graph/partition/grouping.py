@@ -85,22 +85,27 @@ class _Group:
 
 
 def group_nodes(
-    graph: Graph, alone: Iterable[Node], limits: Limits
+    graph: Graph, alone: Iterable[Node], limits: Limits, widened: frozenset[str] = frozenset()
 ) -> tuple[tuple[Node, ...], ...]:
     """The groups, each in topological order, in an order in which they can run.
 
     alone  nodes that must not join a group (concats in place); they are groups of one node, as are
            views and opaque nodes
+    widened  tensors that are computed by those who read them (`short.py`)
     """
-    return _Grouping(graph, frozenset(node.outputs[0] for node in alone), limits).run()
+    singles = frozenset(node.outputs[0] for node in alone)
+    return _Grouping(graph, singles, limits, widened).run()
 
 
 class _Grouping:
     """Mutable working state of one partition; nodes are their positions in the graph."""
 
-    def __init__(self, graph: Graph, alone: frozenset[str], limits: Limits) -> None:
+    def __init__(
+        self, graph: Graph, alone: frozenset[str], limits: Limits, widened: frozenset[str]
+    ) -> None:
         self.graph = graph
         self.limits = limits
+        self.widened = widened
         self.nodes = graph.nodes
         self.operators = tuple(operator_of(node) for node in graph.nodes)
         self.producer = {name: at for at, node in enumerate(self.nodes) for name in node.outputs}
@@ -211,6 +216,8 @@ class _Grouping:
 
     def _may_follow(self, group: _Group, last: int, region: frozenset[int]) -> bool:
         """Criteria 2 to 4: whether a group whose result is that of `last` may take the region."""
+        if any(self.nodes[at].outputs[0] in self.widened for at in region):
+            return False
         if any(at in self.owner or (self.alone[at] and not self.views[at]) for at in region):
             return False
         if all(self._is_pointwise(at, self._shape(last)) for at in region):

@@ -16,6 +16,7 @@ from tensorwright.graph.partition.by_price import Price, regroup
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.nesting import Nesting, elide_concats
 from tensorwright.graph.partition.proposals import Nodes
+from tensorwright.graph.partition.short import store_short
 from tensorwright.graph.partition.steps import (
     AliasCall,
     BranchCall,
@@ -169,12 +170,12 @@ def partition(
     Equal workloads are one object. A node that nothing reads gets a step, too: remove dead code
     first. The knob `dump` shows the result, the knob `verify` checks it.
     """
-    graph = generate_for_each_reader(graph)
+    graph, widened = store_short(generate_for_each_reader(graph), price)
     in_place = elide_concats(graph)
     by_output = {concat.output: concat for concat in in_place}
     workloads: dict[str, Workload] = {}
     steps: list[Step] = []
-    groups = group_nodes(graph, (concat.node for concat in in_place), limits)
+    groups = group_nodes(graph, (concat.node for concat in in_place), limits, widened)
     if price is not None:
         groups = _by_price(graph, groups, by_output, limits, price)
     nesting = Nesting(graph, lambda nested: partition(nested, limits, price))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from tensorwright.base import CpuTarget, DType, Target, UsageError, unknown_name
+import numpy as np
+
+from tensorwright.base import CpuTarget, DType, Target, UsageError, cpu_target, unknown_name
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import map_nested
@@ -21,8 +23,8 @@ def round_operands(graph: Graph, target: Target, precision: str, keep: Sequence[
     """A simplified graph whose products have rounded operands.
 
     Rewrite:  matmul(x, w)    ->    matmul(f32(bf16(x)), f32(bf16(w)))
-    Constants are kept in bf16, and kernels widen them. Other operands are rounded where they are
-    made, before their elements are put into another order.
+    Constants are kept in bf16, and kernels widen them, but for small ones. Other operands are
+    rounded where they are made, before their elements are put into another order.
 
     precision   "f32" changes nothing
     keep        results of products that stay as they are, or patterns of them
@@ -50,6 +52,8 @@ def round_operands(graph: Graph, target: Target, precision: str, keep: Sequence[
 def _rounded_graph(graph: Graph, target: Target, keep: Sequence[str], names: list[str]) -> Graph:
     graph = map_nested(graph, lambda nested: _rounded_graph(nested, target, keep, names))
     rounded: dict[str, str] = {}
+    has_products = any(each.data is DType.BF16 for each in cpu_target(target).short_products())
+    wide_bytes = 0 if has_products else cpu_target(target).l1_bytes
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         count = MULTIPLIED.get(node.operator, 0)
@@ -61,7 +65,7 @@ def _rounded_graph(graph: Graph, target: Target, keep: Sequence[str], names: lis
         names.append(node.outputs[0])
         if any(fnmatchcase(node.outputs[0], each) for each in keep):
             return None
-        inputs = [_rounded(copy, name, rounded) for name in node.inputs[:count]]
+        inputs = [_rounded(copy, name, rounded, wide_bytes) for name in node.inputs[:count]]
         inputs += node.inputs[count:]
         return copy.emit(node.operator, inputs, node.outputs, **node.attribute_map)
 
@@ -69,17 +73,26 @@ def _rounded_graph(graph: Graph, target: Target, keep: Sequence[str], names: lis
     return remove_dead_code(rewrite(attentive, rule)[0])[0]
 
 
-def _rounded(copy: Copy, name: str, rounded: dict[str, str]) -> str:
-    """The numbers of a tensor, rounded; `rounded` has the names of what is rounded already."""
+def _rounded(copy: Copy, name: str, rounded: dict[str, str], wide_bytes: int) -> str:
+    """The numbers of a tensor, rounded.
+
+    rounded     the names of what is rounded already
+    wide_bytes  constants of at most so many bytes stay f32: widening them takes time and, out of
+                the first cache, reading half of them saves none
+    """
     if name in rounded:
         return rounded[name]
     array, made = copy.constant(name), copy.producer(name)
     is_order = made and (made.operator == "split" or operator_of(made).movement in _ORDERS)
     if made and is_order and all(map(copy.only_use, made.outputs)):
-        source = _rounded(copy, made.inputs[0], rounded)
+        source = _rounded(copy, made.inputs[0], rounded, wide_bytes)
         names = [copy.free(f"{each}.rounded") for each in made.outputs]
         results = copy.emit(made.operator, (source, *made.inputs[1:]), names, **made.attribute_map)
         rounded.update(zip(made.outputs, results, strict=True))
+        return rounded[name]
+    if array is not None and array.nbytes <= wide_bytes:
+        few = array.astype(DType.BF16.numpy).astype(np.float32)
+        rounded[name] = copy.hold(few, f"{name}.rounded")
         return rounded[name]
     if array is not None:
         short = copy.hold(array.astype(DType.BF16.numpy), f"{name}.bf16")

@@ -157,6 +157,12 @@ class Tensorize(Primitive):
     loop: str
     intrinsic: str
 
+    @property
+    def is_of_floats(self) -> bool:
+        """Whether the sums are floats."""
+        meaning = find_meaning(self.intrinsic)
+        return meaning is not None and meaning.dtype.is_float
+
     def _need(self, at: Checks) -> None:
         stage = at.loop_of(self.stage, self.loop)
         meaning = find_meaning(self.intrinsic)

@@ -8,9 +8,11 @@ The statements of a loop program, each with the loops, guards and buffers around
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tensorwright import expr, loop
+from tensorwright.base import SHORT_PRODUCTS, DType, ShortProduct
+from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.columns import Cell
 from tensorwright.tuning.features.loop_dependence import Variables
 
@@ -71,6 +73,7 @@ class Statement:
     path: tuple[int, ...]
     loop_steps: tuple[int, ...]  # the length of the path at which each loop begins
     is_copy: bool = False  # started here, awaited later
+    speed: float = 1.0  # runs in the time of one multiply-add in a vector of f32
 
     def outside(self, buffer: loop.Buffer) -> int:
         """The number of loops outside of the life of a buffer: 0 for one of the caller's."""
@@ -94,7 +97,9 @@ class Statement:
 
 def statements_of(program: loop.LoopProgram) -> tuple[Statement, ...]:
     """The stores of a program, in order; those that an intrinsic stands for too."""
-    return tuple(_walk(program.body, _Around()))
+    calls = (each for each in loop.walk(program.body) if isinstance(each, loop.Call))
+    summed = frozenset(call.windows[0].buffer for call in calls)
+    return tuple(_walk(program.body, _Around(summed=summed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,31 +109,96 @@ class _Around:
     lives: tuple[tuple[loop.Buffer, int], ...] = ()
     path: tuple[int, ...] = ()
     loop_steps: tuple[int, ...] = ()
+    speed: float = 1.0
+    summed: frozenset[loop.Buffer] = frozenset()  # by instructions
 
 
 def _walk(statement: loop.Stmt, around: _Around) -> Iterator[Statement]:
-    loops, guards, lives = around.loops, around.guards, around.lives
-    path, steps = around.path, around.loop_steps
+    loops, path, steps = around.loops, around.path, around.loop_steps
     match statement:
         case loop.Block(parts):
             for n, part in enumerate(parts):
-                yield from _walk(part, _Around(loops, guards, lives, (*path, n), steps))
+                yield from _walk(part, replace(around, path=(*path, n)))
+        case loop.For(_, _, _, loop.Store() as store) if store.buffer in around.summed:
+            lanes = replace(statement, kind=ForKind.VECTOR)  # sums begin as whole registers
+            yield _statement(
+                store, replace(around, loops=(*loops, lanes), loop_steps=(*steps, len(path)))
+            )
         case loop.For(_, _, _, body):
-            inner = _Around((*loops, statement), guards, lives, path, (*steps, len(path)))
+            inner = replace(around, loops=(*loops, statement), loop_steps=(*steps, len(path)))
             yield from _walk(body, inner)
         case loop.If(condition, then):
-            yield from _walk(then, _Around(loops, (*guards, condition), lives, path, steps))
+            yield from _walk(then, replace(around, guards=(*around.guards, condition)))
         case loop.Allocate(buffer, body):
-            life = (*lives, (buffer, len(loops)))
-            yield from _walk(body, _Around(loops, guards, life, path, steps))
-        case loop.Call(_, _, meaning):
-            yield from _walk(meaning, around)
+            lives = (*around.lives, (buffer, len(loops)))
+            yield from _walk(body, replace(around, lives=lives))
+        case loop.Call(intrinsic, _, meaning):
+            product = next(each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic)
+            inner = replace(around, speed=product.speed / product.terms)
+            yield from _walk(_in_vectors(meaning, product), inner)
         case loop.Store():
-            yield Statement(statement, loops, guards, lives, path, steps)
+            yield _statement(statement, around)
         case loop.StartCopy(store):
-            yield Statement(store, loops, guards, lives, path, steps, is_copy=True)
+            yield replace(_statement(store, around), is_copy=True)
         case loop.Prefetch() | loop.GroupStatement():
             return
+
+
+def _statement(store: loop.Store, around: _Around) -> Statement:
+    return Statement(
+        store,
+        around.loops,
+        around.guards,
+        around.lives,
+        around.path,
+        around.loop_steps,
+        speed=around.speed,
+    )
+
+
+def _in_vectors(meaning: loop.Stmt, product: ShortProduct) -> loop.Stmt:
+    """An instruction as if each of its groups of terms were one number: its columns are lanes."""
+
+    def marked(statement: loop.Stmt, outside: int) -> loop.Stmt:
+        if not isinstance(statement, loop.For):
+            return statement
+        if not isinstance(statement.body, loop.For):
+            return _with_groups(statement, product.terms)
+        kind = ForKind.UNROLLED if outside else ForKind.VECTOR
+        return replace(statement, kind=kind, body=marked(statement.body, outside - 1))
+
+    return marked(meaning, int(product.rows > 1))
+
+
+def _with_groups(terms: loop.For, count: int) -> loop.Stmt:
+    """The body of the loop over the terms of a group, which lie side by side, for all at once."""
+
+    def on_load(load: expr.Load) -> expr.Value:
+        if terms.var not in expr.free_vars(*load.indices):
+            return load
+        *outer, last = (expr.substitute(index, {terms.var: 0}) for index in load.indices)
+        *shape, extent = load.source.shape
+        groups = loop.Buffer(
+            load.source.name,
+            (*shape, expr.floor_div(extent, count)),
+            _WIDE[load.dtype],
+            load.source.scope,
+        )
+        return expr.Load(groups, (*outer, expr.floor_div(last, count)))
+
+    def on_statement(statement: loop.Stmt) -> loop.Stmt:
+        match statement:
+            case loop.If(condition, then):
+                return loop.If(condition, on_statement(then))
+            case loop.Store(buffer, indices, value):
+                return loop.Store(buffer, indices, expr.map_loads(value, on_load))
+        return statement
+
+    return loop.substitute_statement(on_statement(terms.body), {terms.var: 0})
+
+
+_WIDE = {DType.BF16: DType.F32, **dict.fromkeys((DType.U8, DType.I8, DType.I16), DType.I32)}
+"""Of the groups of short numbers."""
 
 
 _ADD = frozenset((expr.Fn.ADD, expr.Fn.SUB))
@@ -190,6 +260,9 @@ def operations_of(statement: Statement, variables: Variables) -> Operations:
         operations.add("int_cmp", count)
         operations.add("bool_op", count)
     _count(store.value, 1, variables, operations)
+    if statement.speed != 1.0:
+        products = operations.counts.get("float_mad", 0)
+        operations.counts["float_mad"] = products * (1.0 / statement.speed)
     return operations
 
 
@@ -217,7 +290,8 @@ def _count(value: expr.Value, weight: Cell, variables: Variables, operations: Op
         case expr.Apply(fn, args):
             name = "bool_op" if fn in _LOGIC else f"{_sort(args[0])}_{_CLASSES.get(fn, 'mathfunc')}"
             operations.add(name, weight)
-        case expr.Cast(operand, _):
+        case expr.Cast(operand, dtype) if operand.dtype not in (DType.BF16, dtype):
+            # loads widen bf16
             operations.add(f"{_sort(operand)}_otherfunc", weight)
         case _:
             pass

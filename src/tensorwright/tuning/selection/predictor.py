@@ -216,10 +216,8 @@ class Predictor:
         unpriced = Chosen(
             rule, None, None, is_by_rule=True, decisions=tuple(sorted(by_rule.defaults.items()))
         )
-        if any(
-            isinstance(step, schedule.Tensorize) for step in rule
-        ):  # the model has no features of instructions
-            return unpriced
+        if any(isinstance(step, schedule.Tensorize) and not step.is_of_floats for step in rule):
+            return unpriced  # the model was not trained on integers
         candidates = self._candidates(state)
         # on cards sizes decide about algorithms, too: all are candidates of one search
         other = None if is_card else self._by_algorithm(workload, rule, candidates)

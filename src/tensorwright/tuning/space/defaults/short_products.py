@@ -33,6 +33,7 @@ from tensorwright.tuning.space.accesses import (
     points,
     reads_along,
 )
+from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import only_fold
@@ -216,14 +217,16 @@ _MOST_ROWS = 14
 _DEFAULT_ROWS = 12
 
 
-def dot_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> Iterator[Sketch]:
+def dot_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
     """The sketch of a product with constants of whole vectors; none for other programs."""
+    state = begun.state
     product = only_fold(state)
     operands = None if product is None else operands_of(product, state, target.short_products())
     if product is None or operands is None:
         return
     registers = target.vector_registers - operands.instruction.temporaries
     builder = SketchBuilder(state)
+    builder.join(begun)
     tiled = begin(builder, product, operands, target)
     sizes = row_sizes(tiled.rows, min(_MOST_ROWS, tiled.rows))
     usual = _default_rows(tiled.rows, sizes, min(_DEFAULT_ROWS, registers // 2 - 1))
@@ -273,13 +276,12 @@ _PAIR_STEPS = 3  # instructions that bring the bytes of a pair of rows into a re
 _LOOP_STEPS = 3
 
 
-def tile_of_pairs_sketches(
-    state: schedule.ScheduleState, target: base.CpuTarget
-) -> Iterator[Sketch]:
+def tile_of_pairs_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
     """The sketch of a product with constants, of two rows or more, by pairs of rows and columns.
 
     None for other programs and targets.
     """
+    state = begun.state
     product, instructions = only_fold(state), target.short_products(_PAIR)
     operands = None if product is None else operands_of(product, state, instructions)
     if product is None or operands is None:
@@ -288,6 +290,7 @@ def tile_of_pairs_sketches(
     if operands.folded.length % (groups * operands.instruction.terms):
         return
     builder = SketchBuilder(state)
+    builder.join(begun)
     tiled = begin(builder, product, operands, target)
     pairs = tiled.rows // _PAIR
     if not pairs:
@@ -341,6 +344,20 @@ def short_product_sketches(
 ) -> Iterator[Sketch]:
     """The sketches, the best guess first; none if the target has no instruction that suits the
     program.
+
+    Products of bf16 have those of f32, too: a price decides whether vectors are widened.
     """
+    builder = SketchBuilder(state)
+    has_widened = False
+    for stage in state.stages:
+        inline = schedule.ComputeInline(stage.name)
+        if steps.widens(stage.tensor) and schedule.is_legal(inline, builder.state):
+            builder.do(inline)
+            has_widened = True
+    has_short = False
     for each in _SKETCHES:
-        yield from each(state, target)
+        for sketch in each(builder, target):
+            has_short = True
+            yield sketch
+    if has_short and has_widened:
+        yield from tile_sketches(state, target)
