@@ -21,6 +21,7 @@ from tensorwright.drivers.quantize import quantize as quantize
 from tensorwright.drivers.rewrite import rewrite as rewrite
 from tensorwright.drivers.tune import tune as tune
 from tensorwright.graph import program as program
+from tensorwright.graph.imports.gguf import open_tokenizer as open_tokenizer
 from tensorwright.profiling import profile as profile
 from tensorwright.runtime import Executable as Executable
 from tensorwright.runtime import Sampling as Sampling

@@ -21,6 +21,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import GREEDY, Sampling, generate
 
 _TOKENIZER = "tokenizer.json"
+_VOCABULARIES = "tensorwright.graph.imports.gguf"  # by name: a compiled program needs no importer
 _ABOUT_ENDS = ("generation_config.json", "genai_config.json", "config.json")
 _UNFINISHED = "\ufffd"  # what the first bytes of a character become
 
@@ -38,8 +39,9 @@ class Generating(Compilation):
     )
     tokenizer: Path | None = base.option(
         None,
-        "How text becomes ids; by default tokenizer.json beside the model.",
-        metavar="FILE.json",
+        "How text becomes ids: tokenizer.json or a GGUF file; by default the model, if it is a "
+        "GGUF file, else tokenizer.json beside it.",
+        metavar="FILE",
         kind=Path,
     )
     ids: bool = base.option(
@@ -62,15 +64,20 @@ def command(program: str, prompt: str, how: Generating) -> None:
     """Continue a text, or ids, with a language model.
 
     The decoder has an input of ids, a cache, and an output of logits. Its text is printed as it
-    grows; --ids needs no tokenizer. Text needs the package tokenizers.
+    grows; --ids needs no tokenizer. Text needs the package tokenizers. A GGUF file has its own
+    vocabulary.
 
     Example: tensorwright generate decoder.onnx "Once upon a time" --tokens 64
              tensorwright generate decoder.tw 5,17,99 --ids
     """
     check_writable(how.session, program, how.tokenizer)
-    text = None if how.ids else _Text.of(how.tokenizer or Path(program).parent / _TOKENIZER)
+    vocabulary = how.tokenizer or _vocabulary_of(Path(program))
+    text = None if how.ids else _Text.of(vocabulary)
     ids = _ids_of(prompt) if text is None else text.ids_of(prompt)
-    ends = {*_ends_beside(Path(program)), *(_ids_of(",".join(how.stop)) if text is None else ())}
+    ends = {
+        *_ends_of(Path(program), vocabulary),
+        *(_ids_of(",".join(how.stop)) if text is None else ()),
+    }
     session = open_program(program, how, None, draws=False).session()
     if how.session is not None and how.session.exists():
         session.load(how.session)
@@ -127,8 +134,16 @@ def _ids_shown(tokens: Iterable[int]) -> Iterator[_Part]:
         yield _Part(f",{token}" if number else str(token))
 
 
-def _ends_beside(model: Path) -> tuple[int, ...]:
-    """The tokens that end a text, as a file of configuration beside the model says."""
+def _vocabulary_of(model: Path) -> Path:
+    """The file that says how text becomes ids, if the user names none."""
+    return model if base.kind_of_file(model) is base.GGUF else model.parent / _TOKENIZER
+
+
+def _ends_of(model: Path, vocabulary: Path) -> tuple[int, ...]:
+    """The tokens that end a text, as a GGUF file or a configuration beside the model says."""
+    if base.kind_of_file(vocabulary) is base.GGUF:
+        said: tuple[int, ...] = importlib.import_module(_VOCABULARIES).ends_of(vocabulary)
+        return said
     for name in _ABOUT_ENDS:
         with suppress(OSError, ValueError, AttributeError):
             about = json.loads((model.parent / name).read_text())
@@ -146,32 +161,8 @@ class _Text:
 
     @classmethod
     def of(cls, path: Path) -> _Text:
-        """The tokenizer of a file.  Raises: UsageError, InputError."""
-        try:
-            package = importlib.import_module("tokenizers")
-        except ImportError:
-            raise base.UsageError(
-                stage="cli",
-                where="prompt",
-                reason="text needs the package tokenizers, which is not installed",
-                remedy="pip install 'tensorwright[text]', or give ids with --ids",
-            ) from None
-        if not path.exists():
-            raise base.UsageError(
-                stage="cli",
-                where=f"file {path}",
-                reason="there is no such tokenizer",
-                remedy="name it with --tokenizer FILE.json, or give ids with --ids",
-            )
-        try:
-            return cls(package.Tokenizer.from_file(str(path)))
-        except Exception as error:  # noqa: BLE001  the package raises this class alone
-            raise base.InputError(
-                stage="cli",
-                where=f"file {path}",
-                reason=f"it holds no tokenizer ({error})",
-                remedy="give a tokenizer.json of Hugging Face's tokenizers",
-            ) from None
+        """The tokenizer of a file.  Raises: as `open_tokenizer`."""
+        return cls(importlib.import_module(_VOCABULARIES).open_tokenizer(path))
 
     def ids_of(self, text: str) -> list[int]:
         """The ids of a text."""

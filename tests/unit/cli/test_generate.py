@@ -11,7 +11,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import Result
 from tests.decoders import PROMPT, VOCABULARY, decoder, greedy
+from tests.unit.graph.gguf.test_decoder import file_of
 
+import tensorwright
 from tensorwright.compiling import compile as compile_model
 
 Invoke = Callable[..., Result]
@@ -109,6 +111,19 @@ def test_refusals(invoke: Invoke, model: Path, arguments: Sequence[str], reason:
     result = invoke("generate", model, *arguments)
     assert result.exit_code != 0
     assert reason in result.stderr
+
+
+def test_a_gguf_file_has_its_own_vocabulary(invoke: Invoke, tmp_path: Path, home: Path) -> None:
+    path, saved = file_of(tmp_path), tmp_path / "model.tw"
+    executable = tensorwright.compile(path)
+    executable.save(saved)
+    tokenizer = tensorwright.open_tokenizer(path)
+    ids = tokenizer.encode("hello w").ids
+    right = tokenizer.decode(list(tensorwright.generate(executable, ids, tokens=6, stop=(256,))))
+    for program in ((path,), (saved, "--tokenizer", path)):
+        result = invoke("generate", *program, "hello w", "--tokens", 6)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == right + "\n"
 
 
 def test_text_without_the_package_is_refused(
