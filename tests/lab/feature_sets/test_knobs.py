@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from tests.targets import AVX512
-from tests.unit.tuning.helpers import drawn_genes, matmul
+from tests.unit.tuning.helpers import matmul
 
 from tensorwright.base import UsageError
 from tensorwright.schedule import state_of
@@ -24,7 +24,8 @@ def test_knobs_are_the_decisions_of_the_structure() -> None:
     drawn = random.Random(1)
     widths = set()
     for number, sketch in enumerate(SPACE.sketches):
-        genes = drawn_genes(sketch, drawn, 4)
+        genes = np.array([sketch.genes_of(sketch.sample(drawn)) for _ in range(4)], np.int64)
+        genes = genes.reshape(4, len(sketch.choices))
         found = source.of_sketch(sketch, genes)
         widths.add(found.shape[2])
         assert found.shape[:2] == (4, 1)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.draws import random_source
 from tests.unit.tuning.features import programs
-from tests.unit.tuning.helpers import drawn_genes
 
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import feature_set
@@ -34,7 +33,8 @@ def test_loops_of_columns_are_what_is_lowered(name: str) -> None:
     for sketch in space.sketches[:6]:
         if name in programs.BLOCKS_INSIDE and sketch.name.startswith("tile"):
             continue
-        genes = drawn_genes(sketch, drawn, 3)
+        genes = np.array([sketch.genes_of(sketch.sample(drawn)) for _ in range(3)], np.int64)
+        genes = genes.reshape(3, len(sketch.choices))
         for each, source in zip(sets, sources, strict=True):
             columns = source.of_sketch(sketch, genes)
             assert columns.dtype == np.float32

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.targets import native_target
 from tests.unit.graph.partition.partition_runner import random_inputs
-from tests.unit.tuning.helpers import drawn_genes
 
 from tensorwright.artifacts import Kernel, build_cached, load_kernel
 from tensorwright.base import CpuTarget
@@ -107,9 +106,7 @@ def check_sketches(
     """The default of every sketch, and so many others of one that is drawn, are right."""
     drawn = source.choice(sketches)
     traces = [sketch.bound(sketch.defaults) for sketch in sketches]
-    genes = drawn_genes(drawn, source, samples).tolist()
-    traces += [drawn.bound(drawn.decisions_of(tuple(rows))) for rows in genes]
-    for trace in traces:
+    for trace in (*traces, *(drawn.bound(drawn.sample(source)) for _ in range(samples))):
         check_schedule(case, format_trace(trace), target)
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from random import Random
 
-import numpy as np
-from numpy.typing import NDArray
 from tests.targets import native_target
 
 from tensorwright import expr
@@ -27,22 +24,10 @@ from tensorwright.tuning.measuring import (
     Runner,
 )
 from tensorwright.tuning.measuring.runner import BackgroundJob
-from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import Choice, Sketch, Space
 from tensorwright.tuning.task import Task
 
 SIZE = 1024
-
-
-def drawn_genes(sketch: Sketch, source: Random, count: int = 1) -> NDArray[np.int64]:
-    """Rows of the choices of a sketch, drawn within its limits; those chosen by rule if none are.
-
-    Shapes:  (count, choices)
-    """
-    tables = make_space_tables(Space((sketch,)))
-    drawn = sample(tables, 8 * count, np.random.default_rng(source.getrandbits(32)))
-    genes = np.concatenate([drawn.genes, np.repeat(tables.defaults, count, axis=0)])
-    return genes[:count, : len(sketch.choices)]
 
 
 def workload_of(

@@ -11,6 +11,7 @@ is an array and each decision a column.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -166,6 +167,7 @@ def _of_variables(index: expr.Index) -> expr.Index:
 
 
 _MOST_COUNTED = 1_000_000  # combinations of limited decisions, of which the valid are counted
+_DRAWS = 200  # tries of a sample, before the decisions chosen by rule replace it
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,20 @@ class Sketch:
     def bound(self, decisions: Mapping[str, int]) -> schedule.Trace:
         """The trace with its decisions taken."""
         return schedule.bind(self.trace, decisions)
+
+    def sample(
+        self, random_source: random.Random, cut: Counter[str] | None = None
+    ) -> dict[str, int]:
+        """Decisions drawn uniformly from those within the limits; `cut` counts the others."""
+        for _ in range(_DRAWS):
+            rows = tuple(random_source.choice(each.values) for each in self.choices)
+            drawn = _named(self.choices, rows)
+            broken = next((each for each in self.limits if not each.holds(drawn)), None)
+            if broken is None:
+                return drawn
+            if cut is not None and broken.what:
+                cut[broken.what] += 1
+        return self.defaults
 
     # The same for arrays of candidates
 
