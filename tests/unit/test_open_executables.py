@@ -181,6 +181,16 @@ def test_weights_that_are_padded_before_they_are_packed_by_phases_of_any_size() 
     check_network(graph, {"batch": 2, "height": 9, "width": 9}, 0)
 
 
+def test_variants_of_a_kernel_share_packed_weights_that_are_alike() -> None:
+    """The phases are the loops of one variant, and remainders of the rows of the other."""
+    m = Maker("upsampled")
+    x = m.builder.input("x", (expr.named_size("batch"), 16, 12, 12))
+    weights = m.weight(16, 32, 2, 2)
+    graph = m.finish(m.add("conv_transpose", x, weights, strides=(2, 2)))
+    executable = compile_model(graph, target="x86-64-avx2")
+    assert executable.constant_bytes == 16 * 32 * 2 * 2 * 4
+
+
 @pytest.mark.parametrize(
     "trace", [None, "fold_constant(spread)\npack_constant(spread, y)", "compute_inline(spread)"]
 )

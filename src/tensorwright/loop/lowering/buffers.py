@@ -194,6 +194,7 @@ class StageBuffers:
         order = in_loop_order(self.state, stage, expr.free_vars(*indices))
         axes = tuple((var, _period(indices, var, bounds[var].high + 1)) for var in order)
         held = {**bounds, **{var: expr.Range.of_extent(extent) for var, extent in axes}}
+        indices = tuple(expr.simplify(index, held) for index in indices)
         valid = expr.all_of(
             *(
                 expr.simplify_condition(condition, held)

@@ -288,8 +288,10 @@ class Chooser:
                         lambda each: self.choose(each).trace,
                         self._prices(workload, opened),
                     )
-                variants = () if small is None else (small,)
-                return Scheduled(workload, chosen.trace, chosen.source, variants)
+                if small is None or not small.ranges:
+                    trace = chosen.trace if small is None else small.trace
+                    return Scheduled(workload, trace, chosen.source)
+                return Scheduled(workload, chosen.trace, chosen.source, (small,))
         for sketch in heuristic_sketches(state_of(typical), target):
             trace = sketch.bound(sketch.defaults)
             if opened_trace(workload, trace, target) is not None:

@@ -21,6 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, pairwise, product
 from math import isqrt, prod
 from operator import itemgetter
@@ -300,6 +301,7 @@ def _is_better_alone(own: TunedTrace, other: Trace, prices: Prices) -> bool:
 
 _SECOND_TRACE_GAIN = 0.25  # of the predicted time: what a second trace must gain
 _LEAST_GAIN_S = 2e-6  # and in seconds: a second trace makes the program larger
+_NO_LOSS = (0.0, 0.0)
 _SHARES = (1.0, 0.9, 0.75, 0.6)  # of the way to where threads and lanes are busy
 _STEPS = 32  # of the way from the least to the typical sizes that are tried
 
@@ -313,6 +315,9 @@ def trace_for_small_sizes(
 ) -> SizedTrace | None:
     """A trace for small sizes and the range of these; None if none gains.
 
+    There is no range if the trace is as good for the typical sizes, too.  With the other sizes at
+    their least it must be as good, since it runs there, too.
+
     opened   the trace of the typical instance, for all sizes
     choose   the schedule of an instance
     """
@@ -325,20 +330,39 @@ def trace_for_small_sizes(
             if now is None or now < _LEAST_GAIN_S:
                 continue
             trace = choose(bind_workload(workload, small))
-            if not _gains(prices, opened.trace, trace, small):
+            gains = partial(_gains, prices, opened.trace, trace)
+            if not _gains_also_alone(gains, way, short, small):
                 continue
+            if gains(way.typical, least=_NO_LOSS):
+                return SizedTrace((), trace)
             limits = (way.at(short, start + part * (share - start)) for part in _SHARES)
-            last = next((x for x in limits if _gains(prices, opened.trace, trace, x)), small)
+            last = next((x for x in limits if _gains_also_alone(gains, way, short, x)), small)
             ranges = (SizeRange(name, way.least[name], last[name]) for name in short)
             return SizedTrace(tuple(ranges), trace)
     return None
 
 
-def _gains(prices: Prices, before: Trace, after: Trace, values: Mapping[str, int]) -> bool:
+def _gains(
+    prices: Prices,
+    before: Trace,
+    after: Trace,
+    values: Mapping[str, int],
+    least: tuple[float, float] = (_SECOND_TRACE_GAIN, _LEAST_GAIN_S),
+) -> bool:
+    """Whether the second of two traces gains at least a share of the time and some seconds."""
     over, under = prices.opened(before, values), prices.opened(after, values)
     if over is None or under is None:
         return False
-    return over - under > max(_SECOND_TRACE_GAIN * over, _LEAST_GAIN_S)
+    share, seconds = least
+    return over - under >= max(share * over, seconds)
+
+
+def _gains_also_alone(
+    gains: Callable[..., bool], way: _Way, short: Sequence[str], values: Mapping[str, int]
+) -> bool:
+    """Whether a trace gains at some sizes, and does not lose with the least of the others."""
+    alone = way.at_least(short, values)
+    return gains(values) and (alone is None or gains(alone, least=_NO_LOSS))
 
 
 class _Way:
@@ -363,6 +387,11 @@ class _Way:
     def at(self, names: Iterable[str], share: float) -> dict[str, int]:
         """The typical sizes, with numbers that share of the way for some of them."""
         return {**self.typical, **{name: self._number(name, share) for name in names}}
+
+    def at_least(self, names: Iterable[str], values: Mapping[str, int]) -> dict[str, int] | None:
+        """The numbers of some sizes with the least of the others; None if a tensor is empty."""
+        numbers = {**self.least, **{name: values[name] for name in names}}
+        return numbers if self._is_full(numbers) else None
 
     def _number(self, name: str, share: float) -> int:
         low, high = self.least[name], self.typical[name]

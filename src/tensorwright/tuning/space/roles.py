@@ -270,14 +270,16 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
     kernel changes with every element, and no axis is left for the rows.  A product is read with
     gaps, which a tile would compute needlessly, if its columns become channels of a blocked layout,
     or if its channels and pixels are divided into other groups.  If images of a batch make rows but
-    channels are few, lanes are among the rows that only the own axes have.
+    channels are few, lanes are among the rows that only the own axes have.  If they alone make
+    rows, a tile uses one element of each line that it reads.
     """
     roles = find_roles(anchor, width)
     if roles is not None:
         tiled = [axis for axis in (roles.lanes, roles.row) if axis is not None]
         if any(anchor.step_along(axis) > 1 for axis in tiled):
             return True
-    own = find_roles(Anchor(anchor.state, anchor.name, anchor.name), width)
+    alone = Anchor(anchor.state, anchor.name, anchor.name)
+    own = find_roles(alone, width)
     if own is None:
         return False
     if anchor.is_tangled:
@@ -290,7 +292,19 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
     rows, own_rows = (accesses.count_of(r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
     is_narrow = 2 * roles.lanes.length < width and len(roles.rows) < len(own.rows)
-    return is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width)
+    if is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width):
+        return True
+    return _reads_lines(alone, own, width) and not _reads_lines(anchor, roles, width)
+
+
+def _reads_lines(anchor: Anchor, roles: AxisRoles, width: int) -> bool:
+    """Whether tiles and sums read all but constants along lines, at least a vector at a time."""
+    tiled = (roles.lanes, *roles.columns, *roles.rows[-2:], *anchor.tensor.reduce_axes)
+    along = [axis.var for axis in tiled if axis.length >= width]
+    loads = [operand.load for operand in anchor.operands if not operand.is_constant]
+    return all(
+        any(abs(accesses.stride_along(load, var) or 0) == 1 for var in along) for load in loads
+    )
 
 
 def filled_lanes(roles: AxisRoles, width: int) -> int:

@@ -40,6 +40,7 @@ class Prices:
 @pytest.mark.parametrize(
     ("row_s", "label", "tried"),
     [
+        (6e-6, "all sizes", [4]),  # as good for the typical 89 columns, too
         (8e-6, "1 <= n <= 17", [4]),  # 17 columns take two vectors of 16 lanes
         (1.6e-5, "1 <= n <= 4", [4]),  # 5 columns take not much less than 16 lanes
         (5e-5, "n = 1", [4, 1]),  # 4 columns would take longer than 16 lanes
@@ -57,6 +58,24 @@ def test_a_trace_runs_as_far_as_it_gains(row_s: float, label: str | None, tried:
     small = trace_for_small_sizes(workload, opened, 1, choose, Prices(row_s))
     assert (small and small.label) == label
     assert asked == [bind_workload(workload, {"n": number}).key for number in tried]
+
+
+@pytest.mark.parametrize(("alone_s", "label"), [(1e-9, "1 <= n <= 17"), (1e-2, None)])
+def test_a_trace_is_no_worse_where_the_other_sizes_are_least(
+    alone_s: float, label: str | None
+) -> None:
+    n, rows = named_size("n", greatest=400), named_size("rows", greatest=64)
+    x = placeholder("x", (rows, n))
+    workload = program_workload([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
+    opened = open_trace(state_of(workload), BY_LANES, AVX512.vector_bytes)
+
+    class Alone(Prices):
+        def opened(self, trace: Trace, values: Mapping[str, int]) -> float:
+            is_alone = values["rows"] == 1 and trace == BY_ROWS
+            return alone_s if is_alone else super().opened(trace, values)
+
+    small = trace_for_small_sizes(workload, opened, 1, lambda _: BY_ROWS, Alone(8e-6))
+    assert (small and small.label) == label
 
 
 def test_no_schedule_is_asked_for_where_all_lanes_are_used() -> None:

@@ -118,6 +118,15 @@ def test_few_channels_leave_the_lanes_to_the_rows(batch: int) -> None:
     assert "vectorize(conv_transpose_phases_cache, w_i)" in map(str, trace)
 
 
+def test_images_are_no_rows_where_a_tile_would_use_one_element_of_a_line() -> None:
+    b = GraphBuilder("images")
+    w = b.constant(weights(32, 16, 4, 4))
+    y = b.add("conv_transpose", b.input("x", (16, 32, 12, 12)), w, strides=(2, 2), pads=(1,) * 4)
+    (workload,) = partition(simplify(b.finish([y]))).workloads
+    trace = default_trace(schedule.state_of(workload), AVX2)
+    assert "cache_write(conv_transpose_phases)" in map(str, trace)
+
+
 @pytest.mark.parametrize("is_constant", [True, False])
 @pytest.mark.drawn
 def test_joined_phases_skip_the_zeros_of_the_kernel(is_constant: bool) -> None:
