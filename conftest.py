@@ -1,4 +1,4 @@
-"""What all tests share, also examples in docstrings: a machine, seeds, omissions, turns."""
+"""What all tests share, also examples in docstrings: a machine, seeds, turns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from fcntl import LOCK_EX, LOCK_SH, flock
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,22 +13,15 @@ import pytest
 from tensorwright.base import ASSUMED, cpu_target, knobs, missing_here
 
 pytest_plugins = ("tests.draws", "tests.durations")
-_OPTIONAL = {
-    "tvm": [
-        f"lab/src/tensorwright_lab/competitors/metaschedule/{n}.py"
-        for n in ("build", "calls", "peer")
-    ],
-    "skl2onnx": ["lab/src/tensorwright_lab/zoo/foreign/classical.py"],
-    "openvino": ["src/tensorwright/peers/competitors/openvino_peer.py"],
-}
+_SOURCES = [Path(__file__).parent / folder for folder in ("src", "lab/src")]
 
-# Modules of competitors import packages that need not be installed: then they have no examples.
-collect_ignore = [
-    module
-    for package, modules in _OPTIONAL.items()
-    if find_spec(package) is None
-    for module in modules
-]
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Of the sources, look only at modules with examples: to import all of them takes seconds."""
+    is_source = collection_path.suffix == ".py" and any(
+        collection_path.is_relative_to(folder) for folder in _SOURCES
+    )
+    return True if is_source and ">>>" not in collection_path.read_text() else None
 
 
 def pytest_configure() -> None:

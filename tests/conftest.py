@@ -9,27 +9,30 @@ from pathlib import Path
 import pytest
 import tests.advice  # noqa: F401 - it lets imports follow the advice of refusals
 from tests.decisions.changes import Change, describe
+from tests.forked import Starts
 
 from tensorwright.base import without_collection
 from tensorwright.codegen.c import backend
+from tensorwright.processes import pool
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
 """How code for graphics processors is tested where no card is; marks of tests name them."""
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = ("kernels",)
 """What is in a home from the beginning."""
+SPAWN = pool.start_process
 CHANGES = pytest.StashKey[list[Change]]()
 """Decisions that `--golden-update` wrote anew."""
 _SHORT = {
-    "drivers.tune._LEAST_NETWORK_S": 1.0,  # the last comparison of a search
-    "drivers.graph_prices._TURNS_S": 0.5,
-    "drivers.optimize._TURNS_S": 0.3,
+    "drivers.tune._LEAST_NETWORK_S": 0.3,  # the last comparison of a search
+    "drivers.graph_prices._TURNS_S": 0.2,
+    "drivers.optimize._TURNS_S": 0.1,
     "peers.process.rotation.TURN_S": 0.02,
     "peers.process.rotation.WARM_UP_S": 0.005,
     "peers.prices._NETWORK_S": 0.05,
-    "profiling.measure._BUDGET_S": 0.5,
-    "report.graph_changes._TURNS_S": 0.5,
-    "report.rivals._TURNS_S": 0.5,
+    "profiling.measure._BUDGET_S": 0.2,
+    "report.graph_changes._TURNS_S": 0.2,
+    "report.rivals._TURNS_S": 0.2,
     "tuning.session.over_sizes._LEAST_S": 0.1,
     "runtime.measuring.peak._BUDGET_S": 0.03,
 }
@@ -137,6 +140,24 @@ def _own_home(
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         for name, seconds in _SHORT.items():
             patch.setattr(f"tensorwright.{name}", seconds)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked() -> Iterator[None]:
+    """Workers are copies of a process that has imported the compiler."""
+    starts = Starts(SPAWN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "start_process", starts)
+        yield
+    starts.close()
+
+
+@pytest.fixture(scope="module")
+def spawned() -> Iterator[None]:
+    """Workers start as they do for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "start_process", SPAWN)
         yield
 
 

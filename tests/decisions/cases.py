@@ -37,7 +37,7 @@ _OF_SUITES = (
     "wild:wavenet",
     "wild:deberta",
 )
-_FIRST_SEED, _DRAWN, _PER_PAGE = 25_000_000, 100, 20
+_FIRST_SEED, _DRAWN, _PER_PAGE = 25_000_000, 60, 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tensorwright_lab.graph_text import parse
 
 
 @given(graphs())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_text_parses_back(graph: Graph) -> None:
     again = parse(str(graph), graph.constants)
     assert str(again) == str(graph)

@@ -64,7 +64,7 @@ TABLES = st.builds(
     EXTENTS,
     st.booleans(),
 )
-CHECKED = settings(max_examples=125)
+CHECKED = settings(max_examples=62)
 
 
 def points(bounds):

@@ -15,7 +15,7 @@ def test_the_models_are_sound() -> None:
 
 @pytest.mark.drawn
 def test_damaged_models_end_well() -> None:
-    ends = list(drill(MODELS, range(first_seed(), first_seed() + 100), workers=2))
+    ends = list(drill(MODELS, range(first_seed(), first_seed() + 50), workers=2))
     assert [str(end) for end in ends if end.fault] == []
     assert {"compiled", "ModelError", "UnsupportedError"} <= {end.kind for end in ends}
 

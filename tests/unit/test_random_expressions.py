@@ -42,7 +42,7 @@ def _crashed(seed: int, outcome: Outcome) -> tuple[str, str]:
     return "wrong", f"{outcome}\n{case_of(seed).text}"
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [50, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.drawn
 def test_an_expression_is_refused_or_equals_numpy(pool: WorkerPool, count: int) -> None:
     first = first_seed()

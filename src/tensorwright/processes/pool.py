@@ -56,15 +56,8 @@ class Child:
         self.connection: Connection[Any, Any] = ours
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, str(theirs.fileno())],
-                stdin=subprocess.PIPE,
-                stdout=self._errors,
-                stderr=self._errors,
-                pass_fds=(theirs.fileno(),),
-                env=_environment() | dict(variables or {}),
-                process_group=0,
-            )
+            environment = _environment() | dict(variables or {})
+            self._process = start_process(theirs.fileno(), self._errors.fileno(), environment)
         self.end: Died | None = None
         self.is_ready = False
         self.send(first, start_limit_s)
@@ -171,6 +164,21 @@ class Child:
         self.connection.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+
+def start_process(
+    jobs: int, errors: int, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a process that reads jobs from a descriptor, and prints to another one."""
+    return subprocess.Popen(
+        [sys.executable, "-m", _MODULE, str(jobs)],
+        stdin=subprocess.PIPE,
+        stdout=errors,
+        stderr=errors,
+        pass_fds=(jobs,),
+        env=environment,
+        process_group=0,
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -104,7 +104,7 @@ def test_a_rule_is_an_instance_of_a_more_general_one(found, wanted):
     assert rule_text(widened(parse_rule(found), SHAPES).rule) == wanted
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.sampled_from([wanted for _, wanted in FOUND]), st.integers(0, 2**32 - 1))
 def test_a_general_rule_holds_at_any_shapes_that_meet_its_condition(line, seed):
     rule = parse_rule(line)

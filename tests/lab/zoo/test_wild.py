@@ -20,6 +20,7 @@ from tensorwright_lab.suites import suite
 from tensorwright_lab.zoo import WILD, load_wild, make_module
 from tensorwright_lab.zoo.wild import suite as wild_suite
 
+pytestmark = pytest.mark.usefixtures("by_rule")
 FAMILIES = "tensorwright_lab.zoo.wild"
 SMALL: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (

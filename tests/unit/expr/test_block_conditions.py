@@ -36,7 +36,7 @@ def test_a_limit_inside_a_block_stays() -> None:
     assert expr.simplify_condition(condition, BOUNDS) == condition
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     relation=st.sampled_from([expr.Relation.LT, expr.Relation.LE, expr.Relation.EQ]),
     coefficients=st.tuples(*[st.sampled_from([-16, -4, -2, -1, 0, 1, 2, 3, 4, 16])] * 3),

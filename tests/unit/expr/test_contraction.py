@@ -86,13 +86,13 @@ def check(output: expr.Compute) -> None:
     np.testing.assert_allclose(cramped, plain, rtol=tolerance, atol=40 * tolerance)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(contractions())
 def test_products_of_any_axes(output: expr.Compute) -> None:
     check(output)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(volume_convolutions())
 def test_convolutions(output: expr.Compute) -> None:
     assert find_product_sum(refine_axes(output)) is not None

@@ -16,7 +16,7 @@ n = expr.named_size("n", greatest=512, divisor=8)
 m = expr.named_size("m", least=3, greatest=20)
 k = expr.named_size("k")
 NAMES = {"n": n, "m": m, "k": k}
-CHECKED = settings(max_examples=200)
+CHECKED = settings(max_examples=100)
 OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 TREES = st.recursive(
     st.sampled_from(["n", "m", "k"]) | st.integers(-6, 20),

@@ -43,7 +43,7 @@ from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
 
 AVX2 = cpu_target("x86-64-avx2")
-_SEEDS = 4  # of each family
+_SEEDS = 2  # of each family
 _MOST_ELEMENTS = 1_000_000
 
 

@@ -15,7 +15,7 @@ BY_BUILDER = "\n  try: build the graph with GraphBuilder; if that made it, repor
 
 
 @given(graphs())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_what_the_builder_makes_is_valid(graph: Graph) -> None:
     assert verify(graph) is graph
 

@@ -17,6 +17,7 @@ from tensorwright import base, onnxruntime_compat
 from tensorwright.onnxruntime_compat.capi import onnxruntime_pybind11_state as states
 from tensorwright.onnxruntime_compat.options import NAMES_HERE, calling, loading
 
+pytestmark = pytest.mark.usefixtures("by_rule")
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 BOTH = pytest.mark.parametrize("library", [onnxruntime, onnxruntime_compat], ids=["ort", "ours"])
 

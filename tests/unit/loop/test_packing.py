@@ -75,7 +75,7 @@ def packings(draw: st.DrawFn) -> Packing:
     return Packing(axes, tuple(indices), all_of(*inside, extra), source)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(packings())
 def test_random_packings(packing: Packing) -> None:
     check(packing)

@@ -166,7 +166,7 @@ def test_multiplications_of_dcgan_are_a_quarter_of_those_with_zeros() -> None:
     assert [axis.name for axis in shown[1].axes] == ["n", "oc", "h", "hp", "w", "wp"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     extent=st.integers(1, 7),
     kernel=st.integers(1, 6),

@@ -272,7 +272,7 @@ def extents_of(array: Array) -> tuple[tuple[int, ...], DType]:
 # What is no row
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.permutations([2, 2, 3, 1, 5]), st.permutations([4, 3, 5, 1]), st.booleans())
 def test_every_reshape(before: list[int], after: list[int], turned: bool) -> None:
     x = floats(*(after if turned else before))

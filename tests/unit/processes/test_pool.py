@@ -16,6 +16,8 @@ import pytest
 from tensorwright.base import InternalError, MachineError
 from tensorwright.processes import Died, Done, Job, Raised, Stopped, TimedOut, WorkerPool
 
+pytestmark = pytest.mark.usefixtures("spawned")
+
 
 def refuse(reason: str) -> None:
     raise MachineError(stage="rules", where="here", reason=reason)

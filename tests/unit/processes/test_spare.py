@@ -9,6 +9,8 @@ import pytest
 
 from tensorwright import processes
 
+pytestmark = pytest.mark.usefixtures("spawned")
+
 
 def touch(path: Path, text: str) -> None:
     path.write_text(text)

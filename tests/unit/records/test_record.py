@@ -46,7 +46,7 @@ records = st.builds(
 
 
 @given(records)
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_a_line_reads_back_as_the_same_record(record: Record) -> None:
     line = to_line(record)
     assert "\n" not in line

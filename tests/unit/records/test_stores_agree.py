@@ -31,7 +31,7 @@ steps = st.lists(st.one_of(batches, prunings), max_size=6)
 
 
 @given(steps)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_all_stores_agree(plan: list[list[Record] | tuple[int, str | None]]) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         stores = [

@@ -29,13 +29,13 @@ def sizes(depth=3):
     return st.recursive(atoms, larger, max_leaves=depth + 2)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(sizes())
 def test_text_is_read_back_as_the_same_size(size):
     assert parse_size(str(size)) == size
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(sizes(), sizes(), sizes())
 def test_equal_polynomials_are_equal_objects(a, b, c):
     assert a + b == b + a
@@ -47,7 +47,7 @@ def test_equal_polynomials_are_equal_objects(a, b, c):
     assert (a + b) - b == a
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(sizes(), sizes())
 def test_arithmetic_is_that_of_the_values(a, b):
     left, right = value_of(a, VALUES), value_of(b, VALUES)

@@ -277,7 +277,7 @@ SYMBOLIC = (
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.sampled_from(SYMBOLIC), st.lists(st.integers(1, 5), min_size=8, max_size=8))
 def test_symbolic_shapes_are_the_concrete_ones(case, extents):
     """What the shape rules say of expressions, with numbers put in, is what they say of numbers."""

@@ -62,13 +62,13 @@ def rules(draw):
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(TERMS)
 def test_terms_are_read_back(term):
     assert parse_term(term_text(term)) == term
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(rules())
 def test_rules_are_read_back(rule):
     line = rule_text(rule)

@@ -12,6 +12,8 @@ from tensorwright.base import InputError, UsageError
 from tensorwright.compiling import compile as compile_model
 from tensorwright.runtime import Executable, Sampling, generate
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 
 @pytest.fixture(scope="module")
 def executable() -> Executable:

@@ -20,7 +20,7 @@ def lifetimes(draw: st.DrawFn) -> tuple[Lifetime, ...]:
     return tuple(tensors)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(lifetimes())
 def test_tensors_that_are_alive_together_never_share_a_byte(tensors: tuple[Lifetime, ...]) -> None:
     plan = plan_memory(tensors)
@@ -40,7 +40,7 @@ def test_tensors_that_are_alive_together_never_share_a_byte(tensors: tuple[Lifet
                 assert max(begins) >= min(ends)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(lifetimes())
 def test_the_arena_is_between_what_lives_and_what_there_is(tensors: tuple[Lifetime, ...]) -> None:
     plan = plan_memory(tensors)

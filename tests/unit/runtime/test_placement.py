@@ -142,7 +142,7 @@ def test_a_tensor_of_parts_is_copied_where_the_host_wrote_it() -> None:
 MOVES = st.tuples(st.sampled_from("dah"), st.integers(0, 9), st.integers(0, 9))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.sampled_from("dah"), st.integers(0, 9), st.integers(0, 9)), max_size=9)
 )

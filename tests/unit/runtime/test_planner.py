@@ -339,7 +339,7 @@ def networks(draw: st.DrawFn) -> Network:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(networks())
 def test_random_networks_compute_what_they_say(drawn: Network) -> None:
     inputs = chain_inputs()

@@ -18,6 +18,7 @@ from tensorwright.compiling import compile as compile_model
 from tensorwright.runtime import Executable, TensorSpec
 from tensorwright.runtime.sessions import state_pairs
 
+pytestmark = pytest.mark.usefixtures("by_rule")
 _FLOAT = TensorProto.FLOAT
 
 

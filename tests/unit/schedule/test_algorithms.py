@@ -73,7 +73,7 @@ def test_volumes_sum_the_first_taps_like_channels(
     assert (found.rows.tap.name, found.columns.tap.name) == ("kh", "kw")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.tuples(st.integers(3, 12), st.integers(3, 12)),
     st.integers(1, 4),

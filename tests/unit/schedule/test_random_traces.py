@@ -340,7 +340,7 @@ def schedules(
     return expression, tuple(steps), drawer.values
 
 
-@settings(max_examples=75, **_SETTINGS)
+@settings(max_examples=37, **_SETTINGS)
 @given(schedules())
 def test_a_legal_trace_keeps_the_meaning(
     case: tuple[Expression, schedule.Trace, dict[str, int]],
@@ -355,7 +355,7 @@ def test_a_legal_trace_keeps_the_meaning(
 
 
 @pytest.mark.layer("interpreter")
-@settings(max_examples=50, **_SETTINGS)
+@settings(max_examples=25, **_SETTINGS)
 @given(schedules(on_card=True))
 def test_a_trace_for_a_card_keeps_the_meaning(
     case: tuple[Expression, schedule.Trace, dict[str, int]],
@@ -388,7 +388,7 @@ def test_what_is_rarely_legal_is_legal_somewhere() -> None:
     last.check(state)
 
 
-@settings(max_examples=40, **_SETTINGS)
+@settings(max_examples=20, **_SETTINGS)
 @given(schedules(symbolic=True))
 def test_decisions_bound_late_mean_the_same(
     case: tuple[Expression, schedule.Trace, dict[str, int]],

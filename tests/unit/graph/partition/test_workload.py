@@ -50,7 +50,7 @@ def _laid_out(draw: st.DrawFn) -> tuple[tuple[int, ...], Layout]:
     return tuple(shape), Layout(order=order)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(_laid_out())
 def test_physical_arrays_convert_back(case: tuple[tuple[int, ...], Layout]) -> None:
     shape, layout = case
@@ -67,7 +67,7 @@ def test_a_blocked_array_has_its_block_last() -> None:
     assert physical[1, 1, 2, 5] == array[1, 16 + 5, 2]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(case=_laid_out(), other=_laid_out())
 def test_any_layout_can_be_read_and_written(
     case: tuple[tuple[int, ...], Layout], other: tuple[tuple[int, ...], Layout]

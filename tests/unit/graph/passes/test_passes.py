@@ -108,7 +108,7 @@ def operators(graph: Graph) -> list[str]:
 
 
 @given(graphs())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_values_and_signatures_stay(graph: Graph) -> None:
     simple = verify(simplify(graph))
     assert_same_values(graph, simple)

@@ -25,12 +25,12 @@ becomes equal after a graph was chosen.
 
 
 @pytest.mark.parametrize("search", searched_graphs.SEARCHES)
-@pytest.mark.parametrize("first", range(0, 15, 5))
+@pytest.mark.parametrize("first", range(0, 6, 2))
 @pytest.mark.drawn
 def test_results_compute_the_same_and_replay(
     search: Callable[[Graph, random.Random], Iterator[searched_graphs.Searched]], first: int
 ) -> None:
-    for seed in range(first_seed() + first, first_seed() + first + 5):
+    for seed in range(first_seed() + first, first_seed() + first + 2):
         drawn = (random_images, random_matrices, random_volumes, random_matrices)[seed % 4]
         graph = simplify(drawn(seed))
         cases = searched_graphs.cases_of(graph)

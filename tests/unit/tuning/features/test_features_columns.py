@@ -57,7 +57,7 @@ def _compute(steps: list[tuple[int, int, int]], start: list[Cell]) -> list[Cell]
     return cells
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(STEPS, st.lists(st.tuples(*[st.integers(-9, 9)] * 2), min_size=1, max_size=5))
 def test_columns_hold_what_each_candidate_has(
     steps: list[tuple[int, int, int]], rows: list[tuple[int, int]]

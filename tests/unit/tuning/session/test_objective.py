@@ -69,7 +69,7 @@ def test_workloads_without_a_time_do_not_count() -> None:
     assert gradient(TotalLatency(), USES, times_s) == pytest.approx((2.0, 0.0, 1.0))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(st.floats(1e-7, 1e-1), st.sampled_from("abc"), st.integers(1, 60)),

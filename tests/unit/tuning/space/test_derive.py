@@ -188,7 +188,7 @@ def test_defaults_keep_to_the_limits_and_open_decisions_lower() -> None:
 # Sizes of tiles
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.integers(2, 700))
 def test_sizes_of_rows_divide_or_waste_little(extent: int) -> None:
     sizes = row_tiles(extent)
@@ -201,7 +201,7 @@ def test_sizes_of_rows_divide_or_waste_little(extent: int) -> None:
         assert max(row[-1] for row in sizes) >= 3
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.integers(17, 600))
 def test_sizes_of_lanes_are_whole_vectors(extent: int) -> None:
     sizes = lane_tiles(extent, 16)
