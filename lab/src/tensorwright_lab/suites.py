@@ -9,9 +9,20 @@ from tensorwright.compile_options import Shapes
 from tensorwright.graph import Graph
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright_lab.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
+from tensorwright_lab.zoo import (
+    DECODERS,
+    LIGHT_MODELS,
+    TASO,
+    WILD,
+    ZOO,
+    build,
+    decoder_model,
+    load_light,
+    load_wild,
+)
 
-_NAMES = dict(zip(SUITE_LOADERS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))
+_ZOO = (*ZOO, *TASO, *DECODERS)
+_NAMES = dict(zip(SUITE_LOADERS, (LIGHT_MODELS, _ZOO, WILD), strict=True))
 PAPER = "paper"
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
 REWRITING = "rewriting"
@@ -42,7 +53,7 @@ def read_network(kind: str, name: str, shapes: Shapes | None = None, seed: int =
 
     Raises:  UsageError for an unknown name, or for shapes that nothing leaves open.
     """
-    if kind == "zoo":
+    if kind == "zoo" and name not in DECODERS:
         _refuse_shapes(f"zoo:{name}", shapes)
         return build(name, seed)
     return load_onnx(read_proto(kind, name, seed), shapes)
@@ -54,6 +65,8 @@ def read_proto(kind: str, name: str, seed: int = 0) -> ModelProto:
         return load_light(name, seed)
     if kind == "wild":
         return load_wild(name, seed)
+    if name in DECODERS:
+        return decoder_model(name, seed)
     return to_onnx(build(name, seed))
 
 

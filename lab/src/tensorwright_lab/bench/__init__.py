@@ -9,6 +9,7 @@ from __future__ import annotations
 import click
 
 from tensorwright_lab.bench.costmodel import command as costmodel
+from tensorwright_lab.bench.decode import command as decode
 from tensorwright_lab.bench.models import command as models
 from tensorwright_lab.bench.ops import command as ops
 from tensorwright_lab.bench.random_workloads import command as random
@@ -18,7 +19,7 @@ from tensorwright_lab.bench.serve import command as serve
 from tensorwright_lab.bench.zero import command as zero
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(models, serve, rewriting, ops, costmodel, scoring, random, zero),
+    *(models, serve, decode, rewriting, ops, costmodel, scoring, random, zero),
 )
 
 command = click.Group(

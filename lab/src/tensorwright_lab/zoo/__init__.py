@@ -7,6 +7,7 @@ says what they mean.
 """
 
 from tensorwright_lab.zoo.architectures.repeated import repeated_blocks
+from tensorwright_lab.zoo.language_models import DECODERS, decoder_model
 from tensorwright_lab.zoo.light import LIGHT_MODELS, load_light
 from tensorwright_lab.zoo.networks import TASO, ZOO, build
 from tensorwright_lab.zoo.operator_families import operator_program
@@ -24,6 +25,7 @@ from tensorwright_lab.zoo.operator_suite import OperatorCase, find_cases, operat
 from tensorwright_lab.zoo.wild import WILD, load_wild, make_module
 
 __all__ = [
+    "DECODERS",
     "LIGHT_MODELS",
     "TASO",
     "WILD",
@@ -33,6 +35,7 @@ __all__ = [
     "OperatorCase",
     "OperatorProgram",
     "build",
+    "decoder_model",
     "draw_operands",
     "evaluate_program",
     "find_cases",

@@ -10,6 +10,7 @@ Source:  github.com/ggml-org/ggml, docs/gguf.md.
 from __future__ import annotations
 
 import importlib
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from onnx import ModelProto
 
 from tensorwright.base import Array, MachineError
+from tensorwright.graph.imports import whole_model
 
-_KINDS = {"f32": "F32", "int8": "Q8_0", "int4": "Q4_0"}
+KINDS = MappingProxyType({"f32": "F32", "int8": "Q8_0", "int4": "Q4_0"})
+"""Weights by the names of `quantize`, and the kinds of numbers of GGUF that have as many bits."""
 _BYTES = 256
 _CONTROL, _NORMAL = 3, 1
 _PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
@@ -73,7 +77,7 @@ class Decoder:
 
 DECODERS = MappingProxyType(
     {
-        "decoder_small": Decoder("llama", 8192, 576, 6, 9, 3, 1536),
+        "decoder_small": Decoder("llama", 8192, 576, 6, 9, 3, 1536, longest=4096),
         "smollm2_135m": Decoder("llama", 49152, 576, 30, 9, 3, 1536, rate=1e5, longest=8192),
         "qwen2_0.5b": Decoder(
             "qwen2", 151936, 896, 24, 14, 2, 4864, rate=1e6, epsilon=1e-6, longest=32768
@@ -103,7 +107,7 @@ def write_decoder(
     """
     gguf = _package()
     stored_as = quantize or gguf.quants.quantize
-    kind = gguf.GGMLQuantizationType[_KINDS.get(weights, weights)]
+    kind = gguf.GGMLQuantizationType[KINDS.get(weights, weights)]
     writer = gguf.GGUFWriter(path, sizes.architecture)
     _write_facts(writer, sizes)
     _write_vocabulary(writer, sizes)
@@ -123,6 +127,14 @@ def write_decoder(
         is_stored = len(shape) > 1 and kind.name != "F32"
         writer.write_tensor_data(stored_as(values, kind) if is_stored else values)
     writer.close()
+
+
+def decoder_model(name: str, seed: int = 0) -> ModelProto:
+    """One of `DECODERS` in f32, as the ONNX model that a GGUF file is read as."""
+    with tempfile.TemporaryDirectory(prefix="tensorwright-zoo-") as folder:
+        path = Path(folder) / "model.gguf"
+        write_decoder(path, DECODERS[name], "f32", seed)
+        return whole_model(path)
 
 
 def _package() -> Any:
