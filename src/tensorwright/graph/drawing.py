@@ -215,16 +215,13 @@ class _Cluster:
             yield f"{source} -> {target} [tooltip={quoted(name)}];"
 
     def _ellipse(self, box: str, name: str) -> str:
-        label = quoted(f"{_short(name)}\n{self._part.graph.types[name]}")
+        short = name if len(name) <= _MOST_LETTERS else name[: _MOST_LETTERS - 3] + "..."
+        label = quoted(f"{short}\n{self._part.graph.types[name]}")
         return f"{box} [label={label}, shape=ellipse, {_fill('white')}];"
 
 
 def _fill(colour: str) -> str:
     return f"fillcolor={quoted(colour)}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _MOST_LETTERS else name[: _MOST_LETTERS - 3] + "..."
 
 
 def quoted(text: str) -> str:

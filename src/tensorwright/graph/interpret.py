@@ -57,17 +57,16 @@ def _run_nested(node: Node, arguments: Sequence[Array]) -> tuple[Array, ...]:
         iteration += 1
     return (
         *carried,
-        *(_stacked(row, type_) for row, type_ in zip(rows, form.collected, strict=True)),
+        *(
+            np.stack(row) if row else np.zeros((0, *type_.extents), type_.dtype.numpy)
+            for row, type_ in zip(rows, form.collected, strict=True)
+        ),
     )
 
 
 def _results(graph: Graph, arguments: Sequence[Array]) -> tuple[Array, ...]:
     values = interpret(graph, dict(zip(graph.inputs, arguments, strict=True)))
     return tuple(values[name] for name in graph.outputs)
-
-
-def _stacked(rows: Sequence[Array], row: TensorType) -> Array:
-    return np.stack(rows) if rows else np.zeros((0, *row.extents), row.dtype.numpy)
 
 
 def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

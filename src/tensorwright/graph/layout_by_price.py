@@ -76,13 +76,13 @@ class _Kernels:
 
     def questions(self, current: Layouts, proposal: Layouts) -> tuple[tuple[str, ...], ...]:
         """The tensors whose layouts differ, in sets; tensors of one group are in one set."""
-        different = [name for name in self.touching if self._differs(name, current, proposal)]
-        return merged_sets(different, self.names)
 
-    def _differs(self, name: str, current: Layouts, proposal: Layouts) -> bool:
-        shape = sizes_of(self.graph.types[name])
-        first, second = (memory_order(shape, each.get(name, PLAIN)) for each in (current, proposal))
-        return first != second
+        def order(name: str, layouts: Layouts) -> object:
+            shape = sizes_of(self.graph.types[name])
+            return memory_order(shape, layouts.get(name, PLAIN))
+
+        different = [n for n in self.touching if order(n, current) != order(n, proposal)]
+        return merged_sets(different, self.names)
 
     def around(self, names: Sequence[str], layouts: Layouts) -> Iterator[Workload]:
         """The workloads of the kernels that read or write some tensors."""

@@ -135,15 +135,15 @@ def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:
 def _shapes_at(
     number: int, inputs: Mapping[str, TensorType], sizes: Sequence[NamedSize]
 ) -> dict[str, tuple[int, ...]]:
-    values = {size.name: _within(number, size) * size.divisor for size in sizes}
+    values = {
+        size.name: max(size.least, number if size.most is None else min(number, size.most))
+        * size.divisor
+        for size in sizes
+    }
     return {
         name: tuple(number_of(with_sizes(extent, values)) for extent in sizes_of(each))
         for name, each in inputs.items()
     }
-
-
-def _within(number: int, size: NamedSize) -> int:
-    return max(size.least, number if size.most is None else min(number, size.most))
 
 
 def _of_any_size(name: str, type_: TensorType) -> TensorType:

@@ -83,15 +83,15 @@ def _whole_formulas(expressions: Iterable[expr.Index]) -> Sequence[expr.IndexExp
             for size in expr.named_sizes_of(each):
                 users.setdefault(size, []).append(each)
         shared = {each for together in users.values() if len(together) > 1 for each in together}
-        cut = max((each for each in shared if each not in users), key=_length, default=None)
+        cut = max(
+            (each for each in shared if each not in users),
+            key=lambda each: (len(str(each)), str(each)),
+            default=None,
+        )
         if cut is None:
             return sorted(formulas, key=str)
         formulas.remove(cut)
         formulas.update(each for part in expr.parts_of(cut) for each in _formulas(part))
-
-
-def _length(formula: expr.IndexExpr) -> tuple[int, str]:
-    return len(str(formula)), str(formula)
 
 
 def _formulas(expression: expr.Index) -> Iterator[expr.IndexExpr]:

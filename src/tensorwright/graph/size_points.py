@@ -71,14 +71,10 @@ def points_of(
         point = SizePoint(tuple(sorted({**usual, **each}.items())))
         before = points.get(point.numbers)
         points[point.numbers] = point if before is None else replace(before, count=before.count + 1)
-    shown = tuple(size.name for size in given) if at is None else _differing(list(points))
+    columns = zip(*points, strict=True)  # of each size, by name
+    differing = tuple(column[0][0] for column in columns if len(set(column)) > 1)
+    shown = tuple(size.name for size in given) if at is None else differing
     return tuple(replace(point, shown=shown) for point in points.values())
-
-
-def _differing(points: Sequence[tuple[tuple[str, int], ...]]) -> tuple[str, ...]:
-    """The names of sizes that are not the same at all points."""
-    columns = zip(*points, strict=True)
-    return tuple(column[0][0] for column in columns if len(set(column)) > 1)
 
 
 def between(sizes: Sequence[NamedSize], points: Sequence[SizePoint]) -> tuple[SizePoint, ...]:

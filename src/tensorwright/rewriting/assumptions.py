@@ -23,8 +23,8 @@ instead, the shape or a Misfit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import gcd
@@ -74,7 +74,8 @@ class Assumptions:
         """Whether the fact follows, for all positive extents."""
         match fact:
             case Equal(left, right):
-                return self._is_zero(self.normal(left) - self.normal(right))
+                gap = self.normal(left) - self.normal(right)
+                return gap == 0 or gap in self.zero or -gap in self.zero
             case AtLeast(left, right):
                 return self._is_nonnegative(self.normal(left) - self.normal(right))
             case Divides(divisor, number):
@@ -91,11 +92,6 @@ class Assumptions:
             case Divides(divisor, number):
                 below, above = self.normal(divisor), self.normal(number)
                 return isinstance(below, int) and isinstance(above, int) and bool(above % below)
-
-    def _is_zero(self, gap: Size) -> bool:
-        if gap == 0:
-            return True
-        return any(gap in (zero, -zero) for zero in self.zero)
 
     def _is_nonnegative(self, gap: Size) -> bool:
         """gap >= 0: by the signs of its terms, alone or less one or two sizes that are at least
@@ -135,9 +131,12 @@ class Assumptions:
         return False
 
 
+NOTHING_ASSUMED = Assumptions()
+
+
 def assume(facts: Iterable[Fact]) -> Assumptions | None:
     """Solve facts; None where they contradict each other for all positive extents."""
-    assumptions = Assumptions()
+    assumptions = NOTHING_ASSUMED
     waiting = list(facts)
     fresh = 0
     for _ in range(5 * len(waiting) + 5):
@@ -162,7 +161,8 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
                 if above != 0 and _is_multiple(below, above):  # it divides the number: once
                     waiting.append(Equal(below // above, 1))
                     continue
-                solution = _multiple(below, above, fresh)
+                if isinstance(above, Extent) and above not in atoms_of(below):
+                    solution = above, Extent(f"_{above.name}{above.axis}_{fresh}", 0) * below
                 fresh += 1
             case AtLeast():
                 pass
@@ -175,17 +175,16 @@ def assume(facts: Iterable[Fact]) -> Assumptions | None:
 
 
 def _keep(assumptions: Assumptions, fact: Fact) -> Assumptions:
-    solved, zero = assumptions.solved, assumptions.zero
     match fact:
         case Equal(left, right):
             gap = assumptions.normal(left) - assumptions.normal(right)
-            return Assumptions(solved, (*zero, gap), assumptions.positive, assumptions.divisions)
+            return replace(assumptions, zero=(*assumptions.zero, gap))
         case AtLeast(left, right):
             gap = assumptions.normal(left) - assumptions.normal(right)
-            return Assumptions(solved, zero, (*assumptions.positive, gap), assumptions.divisions)
+            return replace(assumptions, positive=(*assumptions.positive, gap))
         case Divides(divisor, number):
             pair = (assumptions.normal(divisor), assumptions.normal(number))
-            return Assumptions(solved, zero, assumptions.positive, (*assumptions.divisions, pair))
+            return replace(assumptions, divisions=(*assumptions.divisions, pair))
 
 
 def _bind(assumptions: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
@@ -236,13 +235,6 @@ def _solution(gap: Size) -> tuple[Extent, Size] | None:
     return None
 
 
-def _multiple(divisor: Size, number: Size, fresh: int) -> tuple[Extent, Size] | None:
-    """Where `number` is one extent, the product with a fresh one that it equals."""
-    if not isinstance(number, Extent) or number in atoms_of(divisor):
-        return None
-    return number, Extent(f"_{number.name}{number.axis}_{fresh}", 0) * divisor
-
-
 def _length(size: Size) -> int:
     return 1 if isinstance(size, int) else len(terms_of(size))
 
@@ -274,7 +266,7 @@ def _is_nonnegative(gap: Size) -> bool:
                 return False
             product = product * (atom + int(isinstance(atom, Extent)))
         shifted = shifted + product
-    return all(factor >= 0 for factor in _factors(shifted))
+    return all(factor >= 0 for _, factor in terms_of(shifted))
 
 
 def _cleared(gap: Size) -> Size | None:
@@ -287,11 +279,6 @@ def _cleared(gap: Size) -> Size | None:
             if _is_nonnegative(quotient.divisor - 1):
                 return quotient.dividend + quotient.divisor * (gap - quotient)
     return None
-
-
-def _factors(size: Size) -> Iterator[int]:
-    for _, factor in terms_of(size):
-        yield factor
 
 
 class IllTyped(Exception):

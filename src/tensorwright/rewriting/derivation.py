@@ -131,14 +131,9 @@ def usable_directions(rule: terms.Rule) -> tuple[bool, bool]:
 def _binds_all(rule: terms.Rule, side: tuple[terms.Term, ...]) -> bool:
     if not all(isinstance(each, terms.Apply) and egraph.can_be_matched(each) for each in side):
         return False
-    wanted = egraph.variables_of(*rule.roots) | _named_in_sizes(rule)
+    wanted = egraph.variables_of(*rule.roots).union(terms.input_names(*rule.roots))
+    wanted = wanted.union(*map(terms.names_in, rule.condition))
     return wanted <= egraph.variables_of(*side)
-
-
-def _named_in_sizes(rule: terms.Rule) -> set[str]:
-    """The names in the condition, and those in sizes alone."""
-    names = {name for fact in rule.condition for name in terms.names_in(fact)}
-    return names | set(terms.input_names(*rule.roots))
 
 
 def with_size_variables(rule: terms.Rule) -> terms.Rule:
@@ -223,7 +218,12 @@ def at_all_ranks(
     """The derivation at all choices of ranks that fit, from what is derived at one."""
     names: set[str] = set()
     first: Derived | None = None
-    stages = _stages(rule, rules)
+    # Large rules fill the graph, and small ones, or those of the rule's own operators, mostly do.
+    sets = (
+        rules.smaller_than(larger_side(rule)),
+        rules.among(terms.operator_names(*rule.roots)),
+    )
+    stages = (*(some for some in sets if len(some) < len(rules)), rules)
     for problem in (each for case in cases_of(rule) for each in problems_of(case)):
         attempts = (at_one(problem, some) for some in stages)
         derivation = next((each for each in attempts if each is not None), None)
@@ -232,13 +232,6 @@ def at_all_ranks(
         names.update(derivation.names)
         first = first or derivation
     return None if first is None else Derived(tuple(sorted(names)), first.chains)
-
-
-def _stages(rule: terms.Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
-    """Some of the rules, then all: large rules fill the graph, and small ones mostly suffice."""
-    own = terms.operator_names(*rule.roots)
-    sets = (rules.smaller_than(larger_side(rule)), rules.among(own))
-    return (*(some for some in sets if len(some) < len(rules)), rules)
 
 
 def meeting(

@@ -160,7 +160,7 @@ def tensor_of(term: terms.Apply, arguments: tuple[expr.Tensor, ...]) -> expr.Com
     Raises:  InternalError where they do not fit.
     """
     operator = operator_named(term.operator)
-    shapes = tuple(_concrete(_extents(tensor)) for tensor in arguments)
+    shapes = tuple(_concrete(tensor.shape) for tensor in arguments)
     fitting(operator.result(term.params, shapes, Needs()))
     (result,) = follow(operator.meaning(term.params, shapes), arguments, _applied)
     assert isinstance(result, expr.Compute), "a chain of steps has at least one"
@@ -171,10 +171,6 @@ def _applied(step: Step, arguments: tuple[expr.Tensor, ...]) -> expr.Compute:
     target = ops_operator(step.operator)
     assert target.meaning is not None, "operators of rules mean operators with expressions"
     return target.meaning(arguments, target.complete(step.attributes))[0]
-
-
-def _extents(tensor: expr.Tensor) -> Shape:
-    return tuple(extent if isinstance(extent, int) else -1 for extent in tensor.shape)
 
 
 def evaluate_terms(

@@ -280,7 +280,7 @@ def kept_scan(call: Call, nested: Nested, body: GraphProto, held: int, steps: In
         for tensor, axis, is_back in zip(tensors, axes, backwards, strict=True):
             row = within.add("sub", last, turn) if is_back else turn
             source = inside.tensor(tensor)
-            rows.append(within.add("gather", source, row, axis=axis % call.rank(tensor)))
+            rows.append(within.take(source, row, axis=axis % call.rank(tensor)))
         return dict(zip(names[held:], rows, strict=True))
 
     numbers = {"iteration of a scan": COUNT, "condition of a scan": CONDITION}

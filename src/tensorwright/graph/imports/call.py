@@ -493,9 +493,10 @@ class Call:
             return np.arange(count, dtype=dtype.numpy)
         return self.add("range", size=count, dtype=dtype)
 
-    def take(self, tensor: Operand, position: int, axis: int) -> str:
-        """One slice of a tensor, without that dimension."""
-        return self.add("gather", tensor, np.asarray(position, np.int64), axis=axis)
+    def take(self, tensor: Operand, at: int | Operand, axis: int = 0) -> str:
+        """A slice of a tensor, without that dimension; or the slices at positions of any shape."""
+        positions = np.asarray(at, np.int64) if isinstance(at, int) else at
+        return self.add("gather", tensor, positions, axis=axis)
 
     def piece(
         self, tensor: Operand, axis: int, start: expr.Index, end: expr.Index, step: int = 1

@@ -107,7 +107,11 @@ def _masked(copy: Copy, name: str) -> tuple[str, str]:
     made = copy.producer(name)
     assert made is not None, "its operator was asked for"
     scores, mask = made.inputs
-    if not _is_of_product(copy, scores):
+    multiple = scores
+    while factor := _factor(copy, multiple):
+        multiple = factor[0]
+    product = copy.producer(multiple)
+    if product is None or product.operator != "matmul":
         scores, mask = mask, scores
     if copy.type_of(scores) != copy.type_of(name):
         return name, ""
@@ -118,13 +122,6 @@ def _masked(copy: Copy, name: str) -> tuple[str, str]:
         if is_whole and _is_all(copy, zero, 0) and _is_all(copy, lost, -math.inf):
             mask = condition
     return scores, mask
-
-
-def _is_of_product(copy: Copy, name: str) -> bool:
-    while factor := _factor(copy, name):
-        name = factor[0]
-    made = copy.producer(name)
-    return made is not None and made.operator == "matmul"
 
 
 def _factor(copy: Copy, name: str) -> tuple[str, float] | None:

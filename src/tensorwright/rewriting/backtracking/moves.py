@@ -167,7 +167,9 @@ class Moves:
         for group in groups.values():
             count = 0
             for one, other in combinations(group, 2):
-                move = self._pair(one, other)
+                if (one, other) not in self._pairs:
+                    self._pairs[one, other] = _merged(one, other)
+                move = self._pairs[one, other]
                 if move is not None and not graph.needs(
                     move.match.nodes, frozenset(move.roots), turns
                 ):
@@ -175,12 +177,6 @@ class Moves:
                     count += 1
                 if count >= most:
                     break
-
-    def _pair(self, one: PlacedMatch, other: PlacedMatch) -> Move | None:
-        """The move that merges two matches; remembered."""
-        if (one, other) not in self._pairs:
-            self._pairs[one, other] = _merged(one, other)
-        return self._pairs[one, other]
 
     def change(self, graph: DraftGraph, move: Move) -> Change | None:
         """The change of a graph's cost by a move, without places that become alike above it; None

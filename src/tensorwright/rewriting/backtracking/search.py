@@ -269,7 +269,11 @@ def backtrack_network(
     should_stop   asked between graphs
     """
     network, runner = saturation.network, saturation.runner
-    moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
+
+    def is_open(data: int) -> bool:  # constants are computed once, so rules gain nothing there
+        return not network.terms.data_at(data).is_constant
+
+    moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), is_open)
     start, terms = _started(network, moves, outputs or network.outputs)
     best, stop = _Search(start, moves, limits or BacktrackingLimits()).run(should_stop)
     chosen: list[tuple[egraph.Id, ...]] = []
@@ -300,11 +304,6 @@ def _prices(
         return prices[key]
 
     return price
-
-
-def _is_open(network: networks.Network) -> Callable[[int], bool]:
-    """Whether rules can gain at a tensor: constants are computed once."""
-    return lambda data: not network.terms.data_at(data).is_constant
 
 
 def _started(

@@ -43,20 +43,6 @@ class Scope(Generic[Data]):
     data: Mapping[str, Data]
 
 
-def _axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
-    """The dimension of an extent where variables have values; None where it does not exist."""
-    if not extent.variable:
-        return extent.axis
-    value = scope.values.get(extent.variable)
-    return value if isinstance(value, int) else None
-
-
-def _are_different(left: Value, right: Value) -> bool:
-    """Whether two values are known to differ: sizes of other forms may be equal."""
-    is_open = any(isinstance(each, IndexExpr) for each in (*listed(left), *listed(right)))
-    return left != right and not is_open
-
-
 class Applies(Enum):
     """Whether a rule may be applied at some classes."""
 
@@ -129,8 +115,8 @@ class Analysis(ABC, Generic[Data]):
             value: Value | None = scope.values.get(extent.name)
             if not extent.name.startswith("_"):
                 shape = self.shape_of(scope.data[extent.name]) if extent.name in scope.data else ()
-                axis = _axis_in(extent, scope)
-                value = shape[axis] if axis is not None and axis < len(shape) else None
+                axis = scope.values.get(extent.variable) if extent.variable else extent.axis
+                value = shape[axis] if isinstance(axis, int) and axis < len(shape) else None
             if not isinstance(value, int | IndexExpr):
                 return None
             extents[extent] = value
@@ -144,8 +130,10 @@ class Analysis(ABC, Generic[Data]):
         match fact:
             case terms.Rank(name, rank):
                 return len(self.shape_of(scope.data[name])) == rank
-            case terms.Different(left_name, right_name):
-                return _are_different(scope.values[left_name], scope.values[right_name])
+            case terms.Different(left_name, right_name):  # sizes of other forms may be equal
+                pair = listed(scope.values[left_name]), listed(scope.values[right_name])
+                is_open = any(isinstance(each, IndexExpr) for value in pair for each in value)
+                return pair[0] != pair[1] and not is_open
             case terms.Equal(one, other) | terms.AtLeast(one, other) | terms.Divides(one, other):
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self.entails(type(fact)(left, right))

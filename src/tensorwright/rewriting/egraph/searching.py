@@ -20,10 +20,8 @@ Source:  Zhang et al., Relational e-matching, POPL 2022.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Generic, TypeAlias
 
 import numpy as np
@@ -92,7 +90,8 @@ class TableMatches(Generic[Data]):
         )
         sizes: list[Sizes] = [()] * len(chosen)
         for pattern, heads in self._matches.heads:
-            own_sizes = [self._sizes(pattern, Head(head)) for head in heads[chosen].tolist()]
+            bindings = (self._matcher.bindings(pattern, Head(at)) for at in heads[chosen].tolist())
+            own_sizes = [() if each is None else each[1] for each in bindings]
             if any(own_sizes):
                 sizes = [one + other for one, other in zip(sizes, own_sizes, strict=True)]
         empty = [()] * len(chosen)
@@ -105,10 +104,6 @@ class TableMatches(Generic[Data]):
         )
         for root, nodes, values, its_sizes in rows:
             yield Id(root), Match(nodes, values, its_sizes)
-
-    def _sizes(self, pattern: NodePattern, head: Head) -> Sizes:
-        bindings = self._matcher.bindings(pattern, head)
-        return () if bindings is None else bindings[1]
 
 
 class Tables(Generic[Data]):
@@ -285,7 +280,7 @@ class GraphIndex(Generic[Data]):
             yield from joined.since(since)
             return
         for name in self.with_operator(pattern.node.operator):
-            if self._is_fresh(name, pattern.depth, since):
+            if self.graph.born(name) >= since or self._has_changed(name, pattern.depth, since):
                 for match in self.matcher.at(pattern, name):
                     yield name, match
 
@@ -300,14 +295,8 @@ class GraphIndex(Generic[Data]):
             self._matches[pattern] = self._tables.find(pattern)
         return self._matches[pattern]
 
-    def _is_fresh(self, name: Id, depth: int, since: int) -> bool:
-        """Whether a node is newer than `since`, or a class up to `depth` levels below changed."""
-        if self.graph.born(name) >= since:
-            return True
-        self._keep_up()
-        return self._has_changed(name, depth, since)
-
     def _has_changed(self, name: Id, depth: int, since: int) -> bool:
+        """Whether a class up to `depth` levels below a node changed."""
         if depth == 0:
             return False
         key = (since, depth, name)
@@ -344,7 +333,7 @@ class GraphIndex(Generic[Data]):
             self._tables = None
 
 
-class Search(ABC, Generic[Data]):
+class Search(Generic[Data]):
     """A rewrite looked for by one of its triggers.
 
     is_cut  whether the last look stopped at the limit
@@ -355,55 +344,44 @@ class Search(ABC, Generic[Data]):
     ) -> None:
         self.rewrite = rewrite
         self.is_cut = False
+        self.has_one_root = len(trigger.patterns) == 1
         self._index = index
         self._done = done
         self._patterns = trigger.patterns
-
-    @abstractmethod
-    def matches(self, limit: int) -> list[Match]:
-        """New matches, up to a limit; they count as done."""
-
-
-class RootSearch(Search[Data]):
-    """The search for one pattern, at nodes that are new or above a change."""
-
-    _since = 0
+        self._since = 0
 
     def matches(self, limit: int) -> list[Match]:
-        """New matches; those beyond the limit are found the next time."""
-        matches: list[Match] = []
-        (pattern,) = self._patterns
-        for _, match in self._index.matches(pattern, self._since):
+        """New matches, which count as done.
+
+        limit   of those of one pattern, others are found the next time; of several patterns
+                together, no more matches are looked at, new or not
+        """
+        new: list[Match] = []
+        old = 0
+        for match in self._all():
             if match in self._done:
-                continue
-            self._done.add(match)
-            matches.append(match)
-            if len(matches) >= limit:
+                old += not self.has_one_root
+            else:
+                self._done.add(match)
+                new.append(match)
+            if len(new) + old >= limit:
                 self.is_cut = True
-                return matches
+                return new
         self.is_cut = False
         self._since = self._index.graph.clock + 1
-        return matches
+        return new
 
-
-class JoinSearch(Search[Data]):
-    """The search for several patterns together, at nodes that are not all equal."""
-
-    def matches(self, limit: int) -> list[Match]:
-        """The new ones among the first matches, up to a limit."""
+    def _all(self) -> Iterator[Match]:
+        """Of one pattern, the matches at nodes that are new or above a change, and maybe others; of
+        several patterns those at nodes that are not all equal.
+        """
+        if self.has_one_root:
+            (pattern,) = self._patterns
+            return (match for _, match in self._index.matches(pattern, self._since))
         variables = self.rewrite.variables
-        matches: list[Match] = []
-        seen = 0
         options = [self._index.options(pattern) for pattern in self._patterns]
-        apart = (bound for roots, bound in joined(options) if len(set(roots)) > 1)
-        for bound in islice(apart, limit):
-            seen += 1
-            match = Match.of(variables, bound)
-            if match not in self._done:
-                self._done.add(match)
-                matches.append(match)
-        self.is_cut = seen == limit
-        return matches
+        together = joined(options)
+        return (Match.of(variables, bound) for roots, bound in together if len(set(roots)) > 1)
 
 
 def joined(options: Sequence[Sequence[Option]]) -> Iterator[tuple[tuple[Id, ...], Bound]]:
@@ -449,8 +427,8 @@ def searches_for(
         done: set[Match] = set()
         for trigger in rewrite.triggers:
             if len(trigger.patterns) == 1:
-                by_growth.append((trigger.growth, RootSearch(index, rewrite, trigger, done)))
+                by_growth.append((trigger.growth, Search(index, rewrite, trigger, done)))
             else:
-                joins.append(JoinSearch(index, rewrite, trigger, set()))
+                joins.append(Search(index, rewrite, trigger, set()))
     by_growth.sort(key=lambda entry: entry[0])
     return [search for _, search in by_growth], joins

@@ -20,7 +20,7 @@ A tensor of the first network has its name; of another term the outermost operat
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,16 +122,11 @@ class _Explainer:
         return ExplainedCertificate(steps, outputs, sizes_text(self._certificate.sizes))
 
     def _step(self, step: CertifiedStep) -> ExplainedStep:
-        rule = self._certificate.rules[step.rule]
-        return ExplainedStep(
-            step.rule, rule.removeprefix(f"{step.rule}: "), tuple(self._bindings(step))
-        )
-
-    def _bindings(self, step: CertifiedStep) -> Iterator[Binding]:
-        for name, number in sorted(step.tensors.items()):
-            yield Binding(name, self._term(number), self._data[number])
-        for name, words in sorted(step.params.items()):
-            yield Binding(name, ", ".join(map(str, words)))
+        text = self._certificate.rules[step.rule].removeprefix(f"{step.rule}: ")
+        tensors, params = sorted(step.tensors.items()), sorted(step.params.items())
+        bindings = [Binding(name, self._term(at), self._data[at]) for name, at in tensors]
+        bindings += [Binding(name, ", ".join(map(str, words))) for name, words in params]
+        return ExplainedStep(step.rule, text, tuple(bindings))
 
     def _term(self, number: int) -> str:
         """A term on a line of its own; a named tensor is shown with its operator."""

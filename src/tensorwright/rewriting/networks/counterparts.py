@@ -24,7 +24,6 @@ from typing import TypeAlias, TypeVar
 
 from tensorwright import ops
 from tensorwright.base import DType
-from tensorwright.expr import Index
 from tensorwright.graph import Node
 from tensorwright.rewriting import operators
 from tensorwright.rewriting.dims import Shape
@@ -206,14 +205,6 @@ def _reshape(terms: TermBuilder, application: Application) -> Terms:
     return (terms.reshaped(application.args[0], application.shape),)
 
 
-def _expand(terms: TermBuilder, application: Application) -> Terms:
-    return (terms.stretched(application.args[0], application.shape),)
-
-
-def _identity(terms: TermBuilder, application: Application) -> Terms:
-    return application.args
-
-
 def _concat(terms: TermBuilder, application: Application) -> Terms:
     axis = application.node.integer("axis") % len(application.shape)
     joined = application.args[0]
@@ -238,7 +229,11 @@ def _slice(terms: TermBuilder, application: Application) -> Terms:
     (x,) = application.args
     shape = terms.shape(x)
     taken = ops.slices_taken(shape, application.node.attribute_map)
-    cut = [axis for axis, places in enumerate(taken) if not _is_whole(places, shape[axis])]
+    cut = [
+        axis
+        for axis, ((start, count, step), extent) in enumerate(zip(taken, shape, strict=True))
+        if not (start == 0 and count == extent and (step == 1 or count == 1))
+    ]
     if len(cut) != 1:
         return None
     axis = cut[0]
@@ -250,12 +245,6 @@ def _slice(terms: TermBuilder, application: Application) -> Terms:
     if step > 1 and start == 0 and count == (shape[axis] - 1) // step + 1:
         return (terms.apply("strided", (axis, step), x),)
     return None
-
-
-def _is_whole(places: tuple[Index, Index, int], extent: Index) -> bool:
-    """Whether a slice takes all of a dimension, in order."""
-    start, count, step = places
-    return start == 0 and count == extent and (step == 1 or count == 1)
 
 
 def _reduction(operator: str) -> Counterpart:
@@ -335,8 +324,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "reshape": _reshape,
         "squeeze": _reshape,
         "unsqueeze": _reshape,
-        "expand": _expand,
-        "identity": _identity,
+        "expand": lambda terms, at: (terms.stretched(at.args[0], at.shape),),
+        "identity": lambda terms, at: at.args,
         "concat": _concat,
         "split": _split,
         "slice": _slice,

@@ -240,7 +240,11 @@ class NetworkExtraction:
     ) -> None:
         terms = network.terms
         corrected = {} if corrections is None else corrections.by_key()
-        self._ids = [name for name in terms.nodes() if _is_useful(network, name)]
+        self._ids = [  # without nodes that read their own class
+            name
+            for name in terms.nodes()
+            if terms.find(name) not in map(terms.find, terms.children(name))
+        ]
         numbers: dict[Id, int] = {}
         nodes: list[tuple[int, float, tuple[int, ...]]] = []
         for name in self._ids:
@@ -352,12 +356,6 @@ def _key(network: Network, node: Id) -> tuple[int, ...]:
     """The key that congruent nodes share."""
     terms = network.terms
     return (terms.head_of(node), *map(terms.find, terms.children(node)))
-
-
-def _is_useful(network: Network, name: Id) -> bool:
-    """Whether a node may be chosen: never one that reads its own class."""
-    terms = network.terms
-    return terms.find(name) not in map(terms.find, terms.children(name))
 
 
 def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:

@@ -25,7 +25,13 @@ from itertools import product
 
 from tensorwright.base import UsageError
 from tensorwright.rewriting import terms
-from tensorwright.rewriting.assumptions import Assumptions, Misfit, Needs, assume
+from tensorwright.rewriting.assumptions import (
+    NOTHING_ASSUMED,
+    Assumptions,
+    Misfit,
+    Needs,
+    assume,
+)
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of, operator_named
@@ -128,7 +134,13 @@ def _fitting_ranks(rule: terms.Rule) -> Iterator[Ranks]:
     fitting: list[tuple[Ranks, Shape]] = [({}, ())]
     memo: dict[terms.Term, list[tuple[Ranks, Shape]]] = {}
     for root in roots:
-        fitting = list(_joined(fitting, _typings(root, fixed, free, memo)))
+        below = _typings(root, fixed, free, memo)
+        fitting = [
+            (ranks | own, shape)
+            for ranks, shape in fitting
+            for own, _ in below
+            if _agree(ranks, own)
+        ]
     missing = [name for name in names if fitting and name not in fitting[0][0]]
     choices = [(fixed[n],) if n in fixed else free for n in missing]
     for ranks, _ in sorted(fitting, key=lambda each: [each[0].get(name, 0) for name in names]):
@@ -201,15 +213,6 @@ def _typings(
         if not isinstance(shape, Misfit):
             memo[term].append((ranks, shape))
     return memo[term]
-
-
-def _joined(
-    choices: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
-) -> Iterator[tuple[Ranks, Shape]]:
-    for ranks, shape in choices:
-        for own, _ in more:
-            if _agree(ranks, own):
-                yield ranks | own, shape
 
 
 def _agree(ranks: Ranks, other: Ranks) -> bool:
@@ -295,10 +298,7 @@ def holds_at(fact: terms.ConditionAtom, shapes: Mapping[str, IntShape]) -> bool:
     match terms.resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
         case terms.Rank(name, rank):
             return len(shapes[name]) == rank
-        case terms.Equal(left, right):
-            return left == right
-        case terms.AtLeast(int(left), int(right)):
-            return left >= right
-        case terms.Divides(int(divisor), int(number)):
-            return number % divisor == 0
-    return False
+        case terms.Different():
+            return False
+        case sizes:
+            return NOTHING_ASSUMED.entails(sizes)

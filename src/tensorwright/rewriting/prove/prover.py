@@ -245,7 +245,11 @@ class _Proofs:
         if saturation is None:
             return f"the sides need not have the same shape ({ranks})"
         if not saturation.is_proved:
-            return f"{_ended(saturation)} ({ranks})"
+            nodes = saturation.stop.nodes
+            reason = f"no proof within the limits, {nodes} terms"
+            if isinstance(saturation.stop, Saturated):
+                reason = f"the axioms say nothing more after {nodes} terms"
+            return f"{reason} ({ranks})"
         instances = instances_of(saturation)
         for each in instances:
             axiom = None if is_validated(each) else self.part(instance_problem(each, problem))
@@ -284,13 +288,6 @@ def _saturated(
     if saturation is None or saturation.is_proved:
         return saturation
     return saturate(problem, axioms, limits)
-
-
-def _ended(saturation: Saturation) -> str:
-    nodes = saturation.stop.nodes
-    if isinstance(saturation.stop, Saturated):
-        return f"the axioms say nothing more after {nodes} terms"
-    return f"no proof within the limits, {nodes} terms"
 
 
 def _z3_module() -> ModuleType:

@@ -98,7 +98,7 @@ def _first(
     problem: Problem, seed: int, shapes: Sequence[Shapes], tries: int
 ) -> Counterexample | None:
     """The first counterexample, small shapes first; where there are few, each is tried again."""
-    ordered = sorted(shapes, key=_volume)
+    ordered = sorted(shapes, key=lambda each: sum(map(prod, each.values())))
     for count, sample in enumerate(islice(cycle(ordered), tries)):
         counterexample = try_inputs(problem.rule, _random_inputs(sample, seed + count))
         if counterexample is not None:
@@ -125,10 +125,6 @@ def has_values(problems: Iterable[Problem]) -> bool:
             if all(np.isfinite(value).any() for value in values):
                 return True
     return False
-
-
-def _volume(shapes: Shapes) -> int:
-    return sum(prod(shape) for shape in shapes.values())
 
 
 _RANGES = ((-4, 4), (-4, 4), (-4, -1), (1, 4), (-1, 1))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.assumptions import NOTHING_ASSUMED
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph import is_parameter_variable
 from tensorwright.rewriting.terms import (
@@ -187,18 +188,4 @@ class _Matching:
         if left_size is None or right_size is None:
             return False
         instance = type(fact)(left_size, right_size)
-        return instance in given or _is_true(instance)
-
-
-def _is_true(fact: Equal | AtLeast | Divides) -> bool:
-    """Whether an atom is true whatever the extents are."""
-    match fact:
-        case Equal(left, right):
-            return left == right
-        case AtLeast(left, right):
-            gap = left - right
-            return isinstance(gap, int) and gap >= 0
-        case Divides(divisor, number):
-            if isinstance(divisor, int) and isinstance(number, int):
-                return divisor != 0 and number % divisor == 0
-            return divisor in (1, number)
+        return instance in given or NOTHING_ASSUMED.entails(instance)

@@ -77,7 +77,7 @@ def _extractor(call: Call) -> Results:
     if call.dtype_of(at) not in (DType.I32, DType.I64):
         at = call.add("cast", at, to=DType.I64)
     at = call.add("reshape", at, shape=(product_of(call.sizes(1)),))
-    return (call.add("gather", x, at, axis=len(call.sizes(x)) - 1),)
+    return (call.take(x, at, axis=len(call.sizes(x)) - 1),)
 
 
 def _vectorizer(call: Call) -> Results:
@@ -121,7 +121,7 @@ def _encoder(call: Call) -> Results:
         default = np.asarray(call.integer("default_int64", -1))
     at = _position(call, call.tensor(0), keys)
     table = np.append(values, default).astype(values.dtype)
-    return (call.add("gather", table, at, axis=0),)
+    return (call.take(table, at),)
 
 
 def _position(call: Call, x: str, keys: Array) -> str:

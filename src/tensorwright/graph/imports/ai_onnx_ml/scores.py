@@ -78,7 +78,7 @@ def label_of_greatest(call: Call, scores: Operand, labels: Array) -> str:
     """The label of the first class with the greatest score."""
     best = call.add("argmax", scores, axis=1, keepdims=False, skip_nan=True)
     is_plain = np.array_equal(labels, np.arange(len(labels)))
-    return best if is_plain else call.add("gather", labels, best, axis=0)
+    return best if is_plain else call.take(labels, best)
 
 
 def label_of_two(call: Call, score: Operand, limit: float, labels: Array) -> str:
@@ -264,7 +264,7 @@ def _probabilities(
     order = np.zeros((classes, classes), np.int64)
     for at, (first, second) in enumerate(pairs):
         order[first, second], order[second, first] = at, at + len(pairs)
-    shares = call.add("gather", both, order, axis=1)  # (rows, i, j): how often i wins of j
+    shares = call.take(both, order, axis=1)  # (rows, i, j): how often i wins of j
     apart = 1 - np.eye(classes, dtype=np.float32)
     shares = call.add("mul", shares, apart)
     mirrored = call.add("transpose", shares, perm=(0, 2, 1))
@@ -292,7 +292,7 @@ def _improved(call: Call, before: str, matrix: str, classes: int) -> tuple[str, 
     """Whether a row goes on, and the probabilities after one more round."""
 
     def column(x: Operand, at: int) -> str:
-        return call.add("gather", x, np.array([at]), axis=1)
+        return call.take(x, np.array([at]), axis=1)
 
     moved = call.add("mul", matrix, call.add("unsqueeze", before, axes=(1,)))
     slopes = call.add("reduce_sum", moved, axes=(2,), keepdims=False)

@@ -252,7 +252,7 @@ class _Ensemble:
         else:
             np.add.at(table, at, votes.weights[here])
         table = table[used, 0] if targets == 1 else table[used]
-        rows = call.add("gather", table, self.leaves, axis=0)
+        rows = call.take(table, self.leaves)
         total = call.add(fold, rows, axes=(1,), keepdims=targets == 1)
         if aggregate == "AVERAGE":
             total = call.add("div", total, call.as_array(self.trees, self.dtype))

@@ -193,7 +193,7 @@ def _at_positions(call: Call, position: int, length: Index) -> str:
         first = call.add("reshape", at, shape=(1, 1))
         along = call.add("reshape", call.positions(length, DType.I64), shape=(1, length))
         at = call.add("add", first, along)
-    rows = call.add("gather", call.tensor(position), at, axis=0)
+    rows = call.take(call.tensor(position), at)
     count, halves = call.sizes(at)[0], call.extents(position)[-1]
     return call.add("reshape", rows, shape=(count, 1, length, halves))
 
@@ -235,8 +235,7 @@ def _grouped(call: Call) -> Results:
         at = call.add("reshape", call.tensor(9) if call.has(9) else rows, shape=(length,))
         shape = (1, 1, length, call.extents(7)[1])
         angles = [
-            call.add("reshape", call.add("gather", call.tensor(each), at, axis=0), shape=shape)
-            for each in (7, 8)
+            call.add("reshape", call.take(call.tensor(each), at), shape=shape) for each in (7, 8)
         ]
         q, k = (
             _turned(call, x, angles, 2 * shape[3], is_interleaved=call.flag("rotary_interleaved"))

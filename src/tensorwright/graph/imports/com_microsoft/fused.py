@@ -56,14 +56,14 @@ def _rms_norm(call: Call) -> Results:
 def _embedding(call: Call) -> Results:
     """Words, positions and segments looked up, added, normalised; how many words a mask keeps."""
     batch, length = call.sizes(0)
-    x = call.add("gather", call.tensor(2), call.tensor(0), axis=0)
+    x = call.take(call.tensor(2), call.tensor(0))
     if call.has(8):
-        positions = call.add("gather", call.tensor(3), call.tensor(8), axis=0)
+        positions = call.take(call.tensor(3), call.tensor(8))
     else:
         positions = call.add("slice", call.tensor(3), starts=(0,), ends=(length,), axes=(0,))
     x = call.add("add", x, positions)
     if call.has(1) and call.has(4):
-        x = call.add("add", x, call.add("gather", call.tensor(4), call.tensor(1), axis=0))
+        x = call.add("add", x, call.take(call.tensor(4), call.tensor(1)))
     y = _normalized(call, x, (5, 6), call.real("epsilon", _SKIP_EPSILON))
     kept: Operand = call.add("full", shape=(batch,), value=0, dtype=DType.I32)
     if call.has(7):

@@ -162,7 +162,7 @@ def _gather_of_bits(call: Call) -> Results:
         words = np.ascontiguousarray(pack_codes(table.T.astype(np.int32) - middle, bits).T)
     ids, places = call.operand(1), call.sizes(1)
     above = 32 - np.arange(bits, 32 + bits, bits, dtype=np.int32)
-    x = call.add("reshape", call.add("gather", words, ids), shape=(*places, words.shape[1], 1))
+    x = call.add("reshape", call.take(words, ids), shape=(*places, words.shape[1], 1))
     x = call.add("shift_right", call.add("shift_left", x, above), np.array(32 - bits, np.int32))
     y = call.cast(call.add("reshape", x, shape=(*places, blocks, block)), DType.F32)
     column = (*places, blocks, 1)
@@ -171,8 +171,8 @@ def _gather_of_bits(call: Call) -> Results:
         is_code = zeros.dtype.kind in "iu"
         zeros = _unpacked(zeros, bits)[:, :blocks] if is_packed and is_code else zeros
         less = zeros.astype(np.float32) - middle
-        y = call.add("sub", y, call.add("reshape", call.add("gather", less, ids), shape=column))
-    scale = call.add("gather", scales.astype(np.float32), ids)
+        y = call.add("sub", y, call.add("reshape", call.take(less, ids), shape=column))
+    scale = call.take(scales.astype(np.float32), ids)
     y = call.add("mul", y, call.add("reshape", scale, shape=column))
     y = call.add("reshape", y, shape=(*places, blocks * block))
     return (call.cast(y, call.dtype_of(2)),)

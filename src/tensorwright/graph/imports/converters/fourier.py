@@ -169,7 +169,7 @@ def _stft(call: Call) -> Results:
         starts = np.arange(frames)[:, None] * step + np.arange(length)
     parts = []
     for part in _parts_of(call, signal, batch, extent):
-        framed = call.add("gather", part, starts, axis=1)
+        framed = call.take(part, starts, axis=1)
         if call.has(2):
             framed = call.add("mul", framed, call.tensor(2))
         parts.append(call.add("reshape", framed, shape=(batch * frames, length)))

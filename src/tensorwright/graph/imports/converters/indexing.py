@@ -141,7 +141,7 @@ def _index(call: Call) -> Results:
     flat = call.add(
         "reshape", x, shape=(*shape[:first], product_of(extents), *shape[first + count :])
     )
-    return (call.add("gather", flat, _flat_positions(call, indices, extents), axis=first),)
+    return (call.take(flat, _flat_positions(call, indices, extents), axis=first),)
 
 
 def _indexed(call: Call) -> tuple[str, list[int], list[str]]:

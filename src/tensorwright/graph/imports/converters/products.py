@@ -135,7 +135,7 @@ def _grouped_product(rows: str, weights: str) -> Converter:
         group = call.add("min", group, call.full((), groups - 1, DType.I32))  # rows of no group
         if isinstance(count, int) and isinstance(groups, int) and count <= groups:
             x = call.add("unsqueeze", x, axes=(1,))
-            own = call.add("gather", weight, group, axis=0)
+            own = call.take(weight, group)
             return (call.add("squeeze", call.add("matmul", x, own), axes=(1,)),)
         products = call.add("matmul", call.add("unsqueeze", x, axes=(0,)), weight)
         at = call.add("reshape", group, shape=(1, count, 1))

@@ -28,7 +28,7 @@ def _stretched(call: Call, operand: Operand, position: int, axis: int, block: in
     if block < 1:
         raise call.unsupported(f"its scale has shape {own} and no block_size")
     indices = np.arange(number_of(shape[axis]), dtype=np.int64) // block
-    return call.add("gather", tensor, indices, axis=axis)
+    return call.take(tensor, indices, axis=axis)
 
 
 def _is_plain(call: Call, numbers: int) -> bool:

@@ -278,7 +278,7 @@ class _Layer:
         count = sizes[0] * self.count * call.sizes(self.x)[1]
         flat = call.add("reshape", rows, shape=(count, self.hidden))
         order = call.add("reshape", self.rows(of_sums=False), shape=(count,))
-        return call.add("reshape", call.add("gather", flat, order, axis=0), shape=sizes)
+        return call.add("reshape", call.take(flat, order), shape=sizes)
 
     def lengths(self) -> str:
         """The number of steps of each example."""
@@ -324,8 +324,8 @@ class _Layer:
         befores = tuple(self.declare(builder, "state", each) for each in states)
         seen = {role: self.declare(builder, role, each) for role, each in held.items()}
         within = replace(call, builder=builder)
-        row = within.add("gather", seen["rows"], step, axis=0) if "rows" in seen else step
-        now = within.add("gather", seen["sums"], row, axis=0)
+        row = within.take(seen["rows"], step) if "rows" in seen else step
+        now = within.take(seen["sums"], row)
         cell = _Cell(within, self.hidden, self.activations(), seen)
         after = _STEPS[self.kind](cell, now, *befores)
         row = after[0]

@@ -40,7 +40,7 @@ def _compress(call: Call) -> Results:
         positions = call.add("squeeze", rows, axes=(0,))
     else:
         positions = np.flatnonzero(value).astype(np.int64)
-    return (call.add("gather", x, positions, axis=axis),)
+    return (call.take(x, positions, axis=axis),)
 
 
 def _unique(call: Call) -> Results:
@@ -150,7 +150,7 @@ def computed_slice(
         positions = call.add("mul", positions, np.asarray(step))
     if not (step > 0 and start == 0):
         positions = call.add("add", positions, first)
-    return call.add("gather", x, positions, axis=axis)
+    return call.take(x, positions, axis=axis)
 
 
 def _inside(

@@ -238,7 +238,7 @@ def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str
     for axis, n in enumerate(slots):
         firsts = np.arange(n) * window.strides[axis] - begins[axis]
         planes = planes + (firsts * steps[axis]).reshape(-1, *(1,) * (rank - 1 - axis))
-    places = call.add("gather", np.array(offsets, np.int64) @ np.array(steps), chosen, axis=0)
+    places = call.take(np.array(offsets, np.int64) @ np.array(steps), chosen)
     return call.add("add", places, planes)
 
 
