@@ -11,19 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tensorwright import base
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.runtime import GREEDY, Sampling, generate
+from tensorwright.runtime import GREEDY, Sampling, generate, stream_text
 
 _TOKENIZER = "tokenizer.json"
 _VOCABULARIES = "tensorwright.graph.imports.gguf"  # by name: a compiled program needs no importer
 _ABOUT_ENDS = ("generation_config.json", "genai_config.json", "config.json")
-_UNFINISHED = "\ufffd"  # what the first bytes of a character become
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +41,9 @@ class Generating(Compilation):
         "GGUF file, else tokenizer.json beside it.",
         metavar="FILE",
         kind=Path,
+    )
+    block: int = base.option(
+        0, "The most ids of the prompt that a call reads; by default as many as it takes.", least=1
     )
     ids: bool = base.option(
         default=False, text='The prompt is ids ("1,2,3"), and so is what is printed.'
@@ -72,48 +73,42 @@ def command(program: str, prompt: str, how: Generating) -> None:
     """
     check_writable(how.session, program, how.tokenizer)
     vocabulary = how.tokenizer or _vocabulary_of(Path(program))
-    text = None if how.ids else _Text.of(vocabulary)
-    ids = _ids_of(prompt) if text is None else text.ids_of(prompt)
-    ends = {
-        *_ends_of(Path(program), vocabulary),
-        *(_ids_of(",".join(how.stop)) if text is None else ()),
-    }
+    tokenizer = None
+    if not how.ids:
+        tokenizer = importlib.import_module(_VOCABULARIES).open_tokenizer(vocabulary)
+    ids = _ids_of(prompt) if tokenizer is None else tokenizer.encode(prompt).ids
+    stop = _ids_of(",".join(how.stop)) if tokenizer is None else ()
+    ends = {*_ends_of(Path(program), vocabulary), *stop}
     session = open_program(program, how, None, draws=False).session()
     if how.session is not None and how.session.exists():
         session.load(how.session)
     start = time.perf_counter()
     sampling = replace(how.sampling, seed=how.seed)
-    given = generate(session, ids, sampling, tokens=how.tokens, stop=tuple(ends))
-    last, count, first_s = ids[-1:], 0, 0.0
+    given = generate(session, ids, sampling, tokens=how.tokens, stop=tuple(ends), block=how.block)
+    made: list[int] = []
+    first_s = 0.0
 
-    def made() -> Iterator[int]:
-        for last[0] in given:
-            yield last[0]
+    def kept() -> Iterator[int]:
+        for token in given:
+            made.append(token)
+            yield token
 
     try:
-        shown = _ids_shown(made()) if text is None else text.shown(made(), how.stop)
-        for part in shown:
+        shown = _ids_shown(kept())
+        for part in shown if tokenizer is None else stream_text(kept(), tokenizer, how.stop):
             first_s = first_s or time.perf_counter() - start
-            count += part.count
-            sys.stdout.write(part.text)
+            sys.stdout.write(part)
             sys.stdout.flush()
-        if how.session is not None:
-            next(generate(session, last))  # reads the last token, which the next prompt follows
+        if how.session is not None:  # reads the last token, which the next prompt follows
+            next(generate(session, made[-1:] or ids[-1:]))
     finally:
         sys.stdout.write("\n")
         if how.session is not None:
             session.save(how.session)
     others_s = time.perf_counter() - start - first_s
+    count = len(made)
     rate = f", then {(count - 1) / others_s:.0f} a second" if count > 1 else ""
     click.echo(f"{count} tokens: the first after {first_s:.2f} s{rate}", err=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What is printed for some tokens."""
-
-    text: str
-    count: int = 1
 
 
 def _ids_of(text: str) -> list[int]:
@@ -129,9 +124,9 @@ def _ids_of(text: str) -> list[int]:
         ) from None
 
 
-def _ids_shown(tokens: Iterable[int]) -> Iterator[_Part]:
+def _ids_shown(tokens: Iterable[int]) -> Iterator[str]:
     for number, token in enumerate(tokens):
-        yield _Part(f",{token}" if number else str(token))
+        yield f",{token}" if number else str(token)
 
 
 def _vocabulary_of(model: Path) -> Path:
@@ -151,49 +146,3 @@ def _ends_of(model: Path, vocabulary: Path) -> tuple[int, ...]:
             if ends is not None:
                 return tuple(int(each) for each in (ends if isinstance(ends, list) else [ends]))
     return ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """Text as ids, and back."""
-
-    tokenizer: Any
-
-    @classmethod
-    def of(cls, path: Path) -> _Text:
-        """The tokenizer of a file.  Raises: as `open_tokenizer`."""
-        return cls(importlib.import_module(_VOCABULARIES).open_tokenizer(path))
-
-    def ids_of(self, text: str) -> list[int]:
-        """The ids of a text."""
-        ids: list[int] = self.tokenizer.encode(text).ids
-        return ids
-
-    def shown(self, tokens: Iterable[int], stops: Iterable[str]) -> Iterator[_Part]:
-        """The text that tokens add, up to the first of the stops.
-
-        A text that may be the beginning of a stop, and the first bytes of a character, wait for the
-        next token.
-        """
-        ids: list[int] = []
-        done, count = "", 0
-        for token in tokens:
-            ids.append(token)
-            count += 1
-            text = self.tokenizer.decode(ids)
-            ends = [at for stop in stops if (at := text.find(stop)) >= 0]
-            if ends:
-                yield _Part(text[len(done) : min(ends)], count)
-                return
-            waiting = max((_overlap(text, stop) for stop in stops), default=0)
-            sure = text[: len(text) - waiting]
-            if sure.endswith(_UNFINISHED) or len(sure) <= len(done):
-                continue
-            yield _Part(sure[len(done) :], count)
-            done, count = sure, 0
-        yield _Part(self.tokenizer.decode(ids)[len(done) :], count)
-
-
-def _overlap(text: str, stop: str) -> int:
-    """How much of the end of a text may be the beginning of a stop."""
-    return next((n for n in range(len(stop) - 1, 0, -1) if text.endswith(stop[:n])), 0)

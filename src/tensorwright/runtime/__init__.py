@@ -20,7 +20,7 @@ from tensorwright.runtime.device import (
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.frame import Bound
-from tensorwright.runtime.generation import GREEDY, Sampling, generate
+from tensorwright.runtime.generation import GREEDY, Sampling, generate, stream_text
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import (
     Port, check_array, check_inputs, check_names, random_array, shape_advice,

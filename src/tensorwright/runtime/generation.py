@@ -13,8 +13,9 @@ repetitions is that of Keskar et al. 2019 (CTRL), section 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tensorwright.runtime.plan.plan import TensorSpec
 from tensorwright.runtime.sessions import Session
 
 _IDS, _MASK, _LOGITS = "input_ids", "attention_mask", "logits"
+_UNFINISHED = "\ufffd"  # what the first bytes of a character become
 _POSITIONS = {"position_ids": 2, "cache_position": 1}  # and their numbers of dimensions
 _MATRIX = 2
 
@@ -108,6 +110,7 @@ def generate(
     *,
     tokens: int = 128,
     stop: Sequence[int] = (),
+    block: int = 0,
 ) -> Iterator[int]:
     """Tokens that continue some ids, each as soon as it is chosen.
 
@@ -118,6 +121,7 @@ def generate(
     sampling  how a token is chosen
     tokens    the most that are generated
     stop      tokens after which generating ends; the token itself is given, too
+    block     the most ids of the prompt that a call reads: less memory; 0 for all that it takes
 
     The iterator may be left at any time: the session has read all ids but the last token.
     Raises:  UsageError for a decoder whose inputs are not known, and for numbers outside of their
@@ -126,9 +130,11 @@ def generate(
     session = decoder if isinstance(decoder, Session) else decoder.session()
     feed = _Feed.of(session)
     _check("tokens", tokens, tokens >= 1, "1 or more")
+    _check("block", block, block >= 0, "0 or more")
     given = [int(each) for each in ids]
     feed.check(given)
-    return _tokens(session, feed, given, sampling, tokens, frozenset(stop))
+    most = min(filter(None, (block, feed.most, len(given))))
+    return _tokens(session, feed, given, sampling, tokens, frozenset(stop), most)
 
 
 def _tokens(
@@ -138,9 +144,13 @@ def _tokens(
     sampling: Sampling,
     tokens: int,
     stop: frozenset[int],
+    most: int,
 ) -> Iterator[int]:
     generator = np.random.default_rng(sampling.seed)
     before, new = list(ids), ids
+    while len(new) > most:
+        session.run(feed.inputs(new[:most], session.position))
+        new = new[most:]
     for _ in range(tokens):
         results = session.run(feed.inputs(new, session.position))
         logits = results[feed.logits]
@@ -152,6 +162,37 @@ def _tokens(
             return
 
 
+def stream_text(tokens: Iterable[int], tokenizer: Any, stop: Sequence[str] = ()) -> Iterator[str]:
+    """The text that tokens add, up to the first of some texts.
+
+    tokenizer   has a method `decode`, as those of Hugging Face's package tokenizers
+
+    A text that may be the beginning of one of `stop`, and the first bytes of a character, wait for
+    the next token.
+    """
+    ids: list[int] = []
+    done = ""
+    for token in tokens:
+        ids.append(token)
+        text = tokenizer.decode(ids)
+        ends = [at for each in stop if (at := text.find(each)) >= 0]
+        if ends:
+            yield text[len(done) : min(ends)]
+            return
+        waiting = max((_overlap(text, each) for each in stop), default=0)
+        sure = text[: len(text) - waiting]
+        if sure.endswith(_UNFINISHED) or len(sure) <= len(done):
+            continue
+        yield sure[len(done) :]
+        done = sure
+    yield tokenizer.decode(ids)[len(done) :]
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How much of the end of a text may be the beginning of a stop."""
+    return next((n for n in range(len(stop) - 1, 0, -1) if text.endswith(stop[:n])), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class _Feed:
     """What a decoder reads and gives.
@@ -159,12 +200,14 @@ class _Feed:
     ids          the input of tokens        logits   the output of their scores
     others       its other inputs, which are made from the number of tokens
     vocabulary   None where the model leaves it open
+    most         ids that a call reads; 0 where the model leaves it open
     """
 
     ids: TensorSpec
     others: tuple[TensorSpec, ...]
     logits: str
     vocabulary: int | None
+    most: int
 
     @classmethod
     def of(cls, session: Session) -> _Feed:
@@ -186,8 +229,10 @@ class _Feed:
         logits = next((spec for spec in scores if spec.name == _LOGITS), next(iter(scores), None))
         if logits is None:
             raise _refusal("decoder", "it has no output of logits", f"name an output {_LOGITS}")
-        most = logits.shape[-1]
-        return cls(ids, others, logits.name, most if isinstance(most, int) else None)
+        words, length = logits.shape[-1], ids.shape[-1]
+        most = [size.most or 0 for size in session.sizes if size.name == str(length)]
+        vocabulary = words if isinstance(words, int) else None
+        return cls(ids, others, logits.name, vocabulary, most[0] if most else 0)
 
     def check(self, ids: Sequence[int]) -> None:
         """Raise an InputError for no ids, and for ids that are not in the vocabulary."""

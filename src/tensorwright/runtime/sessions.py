@@ -98,6 +98,11 @@ class Session:
         return tuple(spec for spec in self._executable.outputs if spec.name not in made)
 
     @property
+    def sizes(self) -> tuple[PlanSize, ...]:
+        """The named sizes of a call, with their bounds."""
+        return self._executable.sizes
+
+    @property
     def state(self) -> dict[str, base.Array]:
         """The present state by the names of inputs, read-only; empty before the first call."""
         views = {name: array.view() for name, array in self._arrays.items()}

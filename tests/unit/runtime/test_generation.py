@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.decoders import PROMPT, VOCABULARY, decoder, greedy
 
 from tensorwright.base import InputError, UsageError
 from tensorwright.compiling import compile as compile_model
-from tensorwright.runtime import Executable, Sampling, generate
+from tensorwright.runtime import Executable, Sampling, generate, stream_text
 
 pytestmark = pytest.mark.usefixtures("by_rule")
 
@@ -22,6 +25,45 @@ def executable() -> Executable:
 
 def test_tokens_are_those_of_the_whole_sequence(executable: Executable) -> None:
     assert list(generate(executable, PROMPT, tokens=20)) == greedy(PROMPT, 20)
+
+
+@pytest.mark.parametrize(("block", "calls"), [(0, 1), (1, 5), (2, 3), (4, 2), (9, 1)])
+def test_a_prompt_is_read_in_blocks(executable: Executable, block: int, calls: int) -> None:
+    session = executable.session()
+    tokens = generate(session, PROMPT, block=block)
+    assert next(tokens) == greedy(PROMPT, 1)[0]
+    assert session.steps == calls
+
+
+def test_a_bound_of_the_model_cuts_the_prompt() -> None:
+    session = compile_model(decoder(), sizes={"seq": "1..3"}).session()
+    assert list(generate(session, PROMPT, tokens=4)) == greedy(PROMPT, 4)
+    assert session.steps == 2 + 3
+
+
+class Letters:
+    """Tokens are letters; 0 is the first half of the character that ends with 1."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The letters; a half that nothing follows is unknown."""
+        text = "".join(chr(ord("a") + each) for each in ids)
+        return text.replace("ab", "\u00e9").replace("a", "\ufffd")
+
+
+@given(st.lists(st.integers(0, 4), max_size=12), st.lists(st.text("cde", min_size=1), max_size=2))
+def test_streamed_text_is_the_whole_text_up_to_a_stop(ids: list[int], stop: list[str]) -> None:
+    whole = Letters().decode(ids)
+    ends = [whole.find(each) for each in stop if each in whole]
+    parts = list(stream_text(ids, Letters(), stop))
+    assert "".join(parts) == whole[: min(ends, default=len(whole))]
+
+
+def test_text_comes_as_soon_as_it_is_sure() -> None:
+    tokens = iter([2, 3, 0, 1, 4])
+    parts = stream_text(tokens, Letters(), ["dc"])
+    assert next(parts) == "c"
+    assert next(parts) == "d\u00e9"
+    assert list(tokens) == [4]
 
 
 def test_a_session_continues_from_its_last_token(executable: Executable) -> None:

@@ -10,6 +10,7 @@ Source:  github.com/ggml-org/llama.cpp, src/llama-vocab.cpp; Sennrich et al., AC
 from __future__ import annotations
 
 import importlib
+import mmap
 import os
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,9 @@ def ends_of(path: str | os.PathLike[str]) -> tuple[int, ...]:
 
 
 def _read(path: str | os.PathLike[str]) -> GgufFile:
-    return read_gguf(Path(path).read_bytes(), f"file {path}")
+    with Path(path).open("rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return read_gguf(data, f"file {path}")
 
 
 def _tokenizer(package: Any, file: GgufFile) -> Any:
