@@ -23,6 +23,7 @@ from typing import ClassVar, Protocol, TypeAlias, TypeVar
 from tensorwright.base.errors import MachineError, UsageError
 from tensorwright.base.machines import (
     available_cores,
+    may_use_tiles,
     parse_cores,
     read_arm_flags,
     read_caches,
@@ -119,10 +120,15 @@ _X86_FEATURES = {
     "avx512_vnni": "avx512vnni",
     "avx512_bf16": "avx512bf16",
     "avx512_fp16": "avx512fp16",
+    "amx_tile": "amx-tile",
+    "amx_bf16": "amx-bf16",
+    "amx_int8": "amx-int8",
 }
 _SSE = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt")
 _AVX2 = (*_SSE, "avx", "f16c", "fma", "movbe", "lzcnt", "bmi", "bmi2", "avx2")
 _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")
+_SHORT = ("avx512vnni", "avx512bf16")
+_AMX = ("amx-tile", "amx-bf16", "amx-int8")
 
 
 _ARM_FEATURES = {
@@ -148,6 +154,8 @@ class ShortProduct:
     rows, columns, groups, terms   the extents of r, c, g and m
     speed   its products in the time of one product in a vector of f32
     temporaries   registers that it needs beside the sums and the weights
+    is_matrix   whether its operands are matrices in memory: rows of data at equal distances, each
+                with its groups side by side, and weights group by group
     """
 
     intrinsic: str
@@ -161,13 +169,40 @@ class ShortProduct:
     speed: float
     temporaries: int = 1
     sums: DType = DType.I32
+    is_matrix: bool = False
+
+    @property
+    def width(self) -> int:
+        """Columns of results that belong together."""
+        return self.columns if self.is_matrix else self.rows * self.columns
+
+    @property
+    def run(self) -> int:
+        """Terms of a row that lie side by side."""
+        return self.groups * self.terms if self.is_matrix else self.terms
 
     @property
     def windows(self) -> tuple[int, ...]:
-        """The elements side by side of the sums, of each group of each row, and of the weights."""
+        """The elements side by side of the sums, of each run of each row, and of the weights."""
         column = self.groups * self.terms
-        rows = (self.terms,) * (self.rows * self.groups)
+        rows = (self.run,) * (self.rows * column // self.run)
         return (self.rows * self.columns, *rows, self.columns * column)
+
+
+def _tile(
+    name: str,
+    feature: str,
+    data: DType,
+    weights: DType,
+    terms: int,
+    speed: float,
+    sums: DType = DType.I32,
+) -> ShortProduct:
+    """One of AMX: 16 rows of 64 bytes by 16 columns."""
+    features = ("amx-tile", feature)
+    return ShortProduct(
+        name, features, data, weights, 16, 16, 16, terms, speed, sums=sums, is_matrix=True
+    )
 
 
 _U8, _I8, _I16, _BF16 = DType.U8, DType.I8, DType.I16, DType.BF16
@@ -183,8 +218,20 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct(
         "dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, 2.0, sums=DType.F32
     ),
+    _tile("tile_bf16", "amx-bf16", _BF16, _BF16, 2, 4.5, DType.F32),
+    _tile("tile_i8i8_i32", "amx-int8", _I8, _I8, 4, 9.0),
+    _tile("tile_i8u8_i32", "amx-int8", _I8, _U8, 4, 9.0),
+    _tile("tile_u8i8_i32", "amx-int8", _U8, _I8, 4, 9.0),
+    _tile("tile_u8u8_i32", "amx-int8", _U8, _U8, 4, 9.0),
 )
 """Those that a target has: the first that suits the operands is taken."""
+
+
+def short_product(intrinsic: str) -> ShortProduct:
+    """The instruction of a name."""
+    return next(each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic)
+
+
 MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers
 
 
@@ -332,6 +379,7 @@ CPU_TARGETS: tuple[CpuTarget, ...] = (
     _x86("x86-64-sse2", ()),
     _x86("x86-64-avx2", _AVX2),
     _x86("x86-64-avx512", _AVX512),
+    _x86("x86-64-amx", (*_AVX512, *_SHORT, *_AMX)),
     _NEON,
 )
 
@@ -406,13 +454,16 @@ def _usable_x86(flags: frozenset[str]) -> tuple[str, ...]:
     """LLVM's names of the flags, in the table's order.
 
     AVX without the whole of AVX2's level, and AVX-512 without the parts that our code relies on
-    (old Xeon Phi), are left out: half a level is worth no code path of its own.
+    (old Xeon Phi), are left out: half a level is worth no code path of its own.  AMX is, where the
+    kernel does not let this process use it.
     """
     named = tuple(llvm for linux, llvm in _X86_FEATURES.items() if linux in flags)
     if not set(_AVX2) <= set(named):
         return tuple(name for name in named if name in _SSE)
     if not set(_AVX512) <= set(named):
-        return tuple(name for name in named if not name.startswith("avx512"))
+        return tuple(name for name in named if not name.startswith(("avx512", "amx")))
+    if "amx-tile" in named and not may_use_tiles():
+        return tuple(name for name in named if not name.startswith("amx"))
     return named
 
 

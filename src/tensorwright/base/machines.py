@@ -16,6 +16,7 @@ What Linux tells about the caches and cores of a machine; what it does not is le
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import re
@@ -124,6 +125,19 @@ ASSUMED: tuple[AssumedMachine, ...] = (
     AssumedMachine("neon", _WITH_NEON, 32, 64, 1024, 32_768, 50e9, 25e9, 20e9),
 )
 """Each with the columns of the record."""
+
+
+_ARCH_PRCTL, _ASK_FOR_STATE, _TILE_DATA = 158, 0x1023, 18
+
+
+@lru_cache(maxsize=1)
+def may_use_tiles() -> bool:
+    """Ask the kernel, once a process, whether this process may use the tiles of AMX.
+
+    Its threads have the permission, too, and a process that it forks; a new program asks again.
+    """
+    call = getattr(ctypes.CDLL(None), "syscall", None)
+    return call is not None and call(_ARCH_PRCTL, _ASK_FOR_STATE, _TILE_DATA) == 0
 
 
 LINE_BYTES = 64

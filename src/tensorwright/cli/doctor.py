@@ -15,17 +15,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import math
 import platform
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
 import click
+import numpy as np
 
-from tensorwright import base, machine
+from tensorwright import base, expr, machine
 from tensorwright.processes import hold_turn
 from tensorwright.records import default_path, open_store
 from tensorwright.runtime import default_cache
@@ -273,7 +276,10 @@ def command(measure: bool) -> None:
     Example: tensorwright doctor
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target]
-    checks += [_measured_ceilings, _core] if measure and not base.knobs.ASSUME.get() else [_kept]
+    if measure and not base.knobs.ASSUME.get():
+        checks += [_measured_ceilings, _short_products, _core]
+    else:
+        checks.append(_kept)
     checks += [_settings, _home, _cache, _store]
     checks += [packages, programs, portable_opencl]
     if measure:
@@ -359,6 +365,49 @@ def _core() -> list[Finding]:
     """The rates of one core; they are measured if none are kept."""
     rates = this_machine(base.cpu_target("native"), 1).rates
     return [Finding("one core", f"{rates}, in estimates of time")]
+
+
+_SIDE = 512  # of the matrices
+_LEAST_S = 0.05
+
+
+def _short_products() -> list[Finding]:
+    """What products of short numbers reach, of the types for which there are instructions."""
+    target = base.cpu_target("native")
+    had = (p for p in base.SHORT_PRODUCTS if set(p.features) <= set(target.instructions))
+    kinds = {f"{p.data} x {p.weights}": p for p in had}
+    findings = []
+    with hold_turn():
+        for name, product in kinds.items():
+            rates = (f"{_rate(product, count):.0f}" for count in _thread_counts())
+            counts = " and ".join(map(str, _thread_counts()))
+            text = f"{' and '.join(rates)} Gop/s, products of {_SIDE} rows, threads: {counts}"
+            findings.append(Finding(name, text))
+    return findings
+
+
+def _rate(product: base.ShortProduct, threads: int) -> float:
+    """Billions of operations per second of a product of matrices."""
+    fold = expr.reduce_axis("k", _SIDE)
+    x, w = (
+        expr.placeholder(name, (_SIDE, _SIDE), dtype)
+        for name, dtype in (("x", product.data), ("w", product.weights))
+    )
+
+    def summed(row: expr.Index, column: expr.Index) -> expr.Reduce:
+        one, other = (expr.cast(each, product.sums) for each in (x[row, fold], w[fold, column]))
+        return expr.sum_over(one * other, fold)
+
+    ones = {each.name: np.ones((_SIDE, _SIDE), each.dtype.numpy) for each in (x, w)}
+    compiling = importlib.import_module("tensorwright.compiling")
+    made = expr.compute("y", (_SIDE, _SIDE), summed)
+    call = compiling.compile(made, constants={"w": ones["w"]}, threads=threads)
+    best_s, end = math.inf, time.perf_counter() + _LEAST_S
+    while time.perf_counter() < end or best_s == math.inf:
+        start = time.perf_counter()
+        call.run({"x": ones["x"]})
+        best_s = min(best_s, time.perf_counter() - start)
+    return 2e-9 * _SIDE**3 / best_s
 
 
 def _thread_counts() -> tuple[int, ...]:

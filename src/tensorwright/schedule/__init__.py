@@ -5,7 +5,7 @@ from tensorwright.schedule.algorithms import (
     winograd_matrices,
 )
 from tensorwright.schedule.analysis import Analysis, Region, analyse, tile_region
-from tensorwright.schedule.intrinsics import find_meaning, windows_apart
+from tensorwright.schedule.intrinsics import find_meaning, loops_of, windows_apart
 from tensorwright.schedule.memory_layout import (
     BLOCKS, PLAIN, THREADS, CopyMechanism, ForKind, LayoutKind, MemoryLayout, Scope,
     may_not_be_inside,

@@ -20,6 +20,8 @@ from tensorwright.schedule.state import At, ScheduleState, Stage
 
 def _meaning_of(product: base.ShortProduct) -> expr.Compute:
     """sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m], without r and g of one."""
+    if product.is_matrix:
+        return _meaning_of_matrices(product)
     terms, wide = product.terms, product.sums
     rows = (product.rows,) * (product.rows > 1)
     groups = (product.groups,) * (product.groups > 1)
@@ -39,12 +41,38 @@ def _meaning_of(product: base.ShortProduct) -> expr.Compute:
     )
 
 
+def _meaning_of_matrices(product: base.ShortProduct) -> expr.Compute:
+    """sums[r, c] += sum over g, m of data[r, g * terms + m] * weights[g, c, m]."""
+    terms, wide = product.terms, product.sums
+    data = expr.placeholder(
+        "data", (product.rows, expr.named_size("row", product.run)), product.data
+    )
+    weights = expr.placeholder("weights", (product.groups, product.columns, terms), product.weights)
+    g, m = expr.reduce_axis("g", product.groups), expr.reduce_axis("m", terms)
+    return expr.compute(
+        product.intrinsic,
+        (product.rows, product.columns),
+        lambda r, c: expr.sum_over(
+            expr.cast(data[r, g * terms + m], wide) * expr.cast(weights[g, c, m], wide), g, m
+        ),
+        names=("r", "c"),
+    )
+
+
 INTRINSICS: tuple[expr.Compute, ...] = tuple(map(_meaning_of, base.SHORT_PRODUCTS))
 
 
 def find_meaning(name: str) -> expr.Compute | None:
     """The meaning of an intrinsic; None where there is none of that name."""
     return next((meaning for meaning in INTRINSICS if meaning.name == name), None)
+
+
+def loops_of(meaning: expr.Compute) -> tuple[expr.Axis, ...]:
+    """The axes of a meaning in the order of its loops: that of its weights is the innermost."""
+    axes = (*meaning.axes, *meaning.reduce_axes)
+    *_, weights = expr.loads_of(meaning.body)
+    inner = [axis for index in weights.indices for axis in axes if axis.var is index]
+    return (*(axis for axis in axes if axis not in inner), *inner)
 
 
 def stride_along(
@@ -86,7 +114,7 @@ def difference_of_loops(
     """Why the loops of a stage from one inwards are not those of a meaning; "" where they are."""
     nest = analyse(state).nests[stage.name]
     inner = stage.loops[stage.loops.index(loop) :]
-    wanted = (*meaning.axes, *meaning.reduce_axes)
+    wanted = loops_of(meaning)
     extents = tuple(nest.extents[each] for each in inner)
     if extents != tuple(axis.extent for axis in wanted):
         shape = " x ".join(str(axis.extent) for axis in wanted)
@@ -103,7 +131,7 @@ def difference_of_operands(
     """Why a stage whose loops are those of a meaning is another fold; "" where it is the same."""
     nest = analyse(state).nests[stage.name]
     inner = stage.loops[stage.loops.index(loop) :]
-    axes = (axis.var for axis in (*meaning.axes, *meaning.reduce_axes))
+    axes = (axis.var for axis in loops_of(meaning))
     loops = dict(zip(axes, (nest.variables[each] for each in inner), strict=True))
     return _Match(state, stage, nest, loops).difference(meaning)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tensorwright.base import detect_target
+from tensorwright.base import SHORT_PRODUCTS, detect_target
 from tensorwright.machine import Ceilings, Level, Load, LoadWatch, keep_ceilings, kept_ceilings
 from tensorwright.runtime import HOST
 from tensorwright.runtime.measuring.call_costs import measure_rates
@@ -76,6 +76,11 @@ def test_what_it_measures_is_kept_with_its_date(
     assert kept_ceilings(detect_target(), 1) == measured[0]
     monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[1])
     told = invoke("doctor").stdout  # the machine is idle, and slower now
+    for product in SHORT_PRODUCTS:
+        if set(product.features) <= set(detect_target().features):
+            assert re.search(
+                rf"{product.data} x {product.weights} +\d+ Gop/s, products of 512", told
+            )
     assert re.search(r"one core +\d+ GFLOP/s; memory \d+ GB/s, in estimates of time\n", told)
     assert "kept: 200 GFLOP/s; memory 20 GB/s, of 2026-01-31" in told
     assert kept_ceilings(detect_target(), 1) == measured[1]

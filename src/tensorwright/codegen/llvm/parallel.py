@@ -285,6 +285,7 @@ _EMITTERS: dict[str, Emitter] = {
 INTRINSICS: tuple[Intrinsic, ...] = tuple(
     Intrinsic(each.intrinsic, each.features, each.windows, _EMITTERS[each.intrinsic])
     for each in base.SHORT_PRODUCTS
+    if not each.is_matrix  # `tiles.py` has those
 )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -32,9 +32,17 @@ from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.buffers import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, intrinsics_of, write_region
 from tensorwright.codegen.llvm.text import Function, Val, memory_type
+from tensorwright.codegen.llvm.tiles import (
+    INSTRUCTIONS,
+    MOST_SUMS,
+    Matrix,
+    Tiles,
+    matrix_calls,
+    multiplies_matrices,
+)
 from tensorwright.codegen.llvm.values import Values
-from tensorwright.codegen.statements import StatementWalk
-from tensorwright.expr import Condition, Fn, Index, Value
+from tensorwright.codegen.statements import StatementWalk, scoped
+from tensorwright.expr import Condition, Fn, Index, Value, free_vars, substitute
 from tensorwright.machine_code import Module, shuffle_text
 from tensorwright.schedule import ForKind
 
@@ -60,6 +68,7 @@ class Statements(Values, StatementWalk[Val]):
         self.facts = kernel.facts
         self.is_parallel = is_parallel
         self.frame_bytes = 0
+        self.tiles = Tiles(function)
 
     def _prefetch(self, prefetch: loop.Prefetch) -> None:
         self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
@@ -138,7 +147,8 @@ class Statements(Values, StatementWalk[Val]):
         if copy is not None:
             self._transpose(copy, extent.const)
         else:
-            self._where_some(nest, extent, self._serial_to)
+            with self._in_tiles(nest):
+                self._where_some(nest, extent, self._serial_to)
 
     def _serial_to(self, nest: loop.For, extent: Linear) -> None:
         self.serial(nest, "0", self.scalar(extent), extent)
@@ -233,7 +243,82 @@ class Statements(Values, StatementWalk[Val]):
         byte = self.scalar(self.evaluate(offset))
         return self.function.pure(f"getelementptr i8, ptr {base}, i64 {byte}", byte)
 
+    @contextmanager
+    def _in_tiles(self, nest: loop.For) -> Iterator[None]:
+        """Configure tiles around a loop that multiplies matrices, and keep its sums in them."""
+        if self.lanes > 1 or not matrix_calls(nest, self.target):
+            yield
+            return
+        parallel = (each for each in loop.walk(nest.body) if isinstance(each, loop.For))
+        is_shared = any(self.facts.kind(each) is ForKind.PARALLEL for each in parallel)
+        with ExitStack() as around:
+            if self.is_parallel or not is_shared:  # else each thread does so
+                around.enter_context(self.tiles.configured())
+            sums = None if self.tiles.sums else self._sums_of(nest, frozenset())
+            if sums and len(sums) <= MOST_SUMS:
+                around.enter_context(self.tiles.holding(tuple(sums.values())))
+            self.tiles.forget()
+            yield
+            self.tiles.forget()
+
+    def _sums_of(
+        self, statement: loop.Stmt, moving: frozenset[str]
+    ) -> dict[tuple[str, Index], Matrix] | None:
+        """The sums to which a loop over products of matrices adds, each time the same ones; None
+        if they move with one of the loops, or if it does something else, too.
+        """
+        parts: list[dict[tuple[str, Index], Matrix] | None] = []
+        match statement:
+            case loop.Call() if multiplies_matrices(statement, self.target):
+                _, index = position = self._position_of(statement.windows[0])
+                is_same = moving.isdisjoint(var.name for var in free_vars(index))
+                parts.append({position: self._matrix(statement.windows[0])} if is_same else None)
+            case loop.Block(statements):
+                parts += [self._sums_of(each, moving) for each in statements]
+            case loop.For(var, _, _, body) if self._is_written_out(statement):
+                for iteration in range(self.facts.extent(statement)):
+                    with scoped(self.env, var.name):
+                        self.env[var.name] = iteration
+                        parts.append(self._sums_of(body, moving))
+            case loop.For(var, _, _, body):
+                parts.append(self._sums_of(body, moving | {var.name}))
+            case _:
+                parts.append(None)
+        merged: dict[tuple[str, Index], Matrix] = {}
+        for part in parts:
+            if part is None:
+                return None
+            merged |= part
+        return merged
+
+    def _is_written_out(self, nest: loop.For) -> bool:
+        return self.facts.is_once(nest) or self.facts.kind(nest) is ForKind.UNROLLED
+
+    def _position_of(self, window: loop.Window) -> tuple[str, Index]:
+        """Where a window begins, with numbers for the variables of loops that are written out."""
+        index = flat_index(window.buffer, window.indices)
+        given = {var: self.env.get(var.name) for var in free_vars(index)}
+        numbers = {var: value for var, value in given.items() if isinstance(value, int)}
+        return window.buffer.name, substitute(index, numbers)
+
+    def _matrix(self, first: loop.Window, second: loop.Window | None = None) -> Matrix:
+        """An operand of tiles; of data the second row is given, too."""
+        position, address = self._position_of(first), self.address(first.buffer, first.indices)
+        if second is None:
+            return Matrix(position, address)
+        step = flat_index(second.buffer, second.indices) - flat_index(first.buffer, first.indices)
+        count_bytes = self.evaluate(step * first.buffer.dtype.size_bytes)
+        return Matrix(position, address, self.scalar(count_bytes))
+
     def _call(self, call: loop.Call) -> None:
+        if self.lanes == 1 and multiplies_matrices(call, self.target):
+            sums, row, next_row, *_, weights = call.windows
+            operands = self._matrix(sums), self._matrix(row, next_row), self._matrix(weights)
+            with self.tiles.configured():
+                self.tiles.multiply(INSTRUCTIONS[call.intrinsic], *operands)
+            for name in self.facts.written(call.meaning):
+                self.function.forget(name)
+            return
         intrinsic = intrinsics_of(self.target).get(call.intrinsic)
         if intrinsic is None or self.lanes > 1:
             self.statement(call.meaning)
@@ -256,7 +341,8 @@ class Statements(Values, StatementWalk[Val]):
         inner = Statements(self.function.sibling(region.body_head()), kernel, is_parallel=True)
         inner.env = dict(self.env)
         inner.storages = {n: s for n, s in self.storages.items() if isinstance(s, Piece)}
-        inner.serial(nest, "%first", "%stop", extent)
+        with inner._in_tiles(nest):
+            inner.serial(nest, "%first", "%stop", extent)
         inner.function.finish()
         write_region(self.function, region, self.scalar(extent))
         for buffer in self.facts.written(nest.body):

@@ -269,8 +269,9 @@ def _tiles(state: schedule.ScheduleState, stage: schedule.Stage) -> tuple[tuple[
         return ()
     nest = schedule.analyse(state).nests[stage.name]
     tiles = []
-    for axis, each in zip(meaning.axes, stage.replaced_loops, strict=False):
-        along = nest.variables[each]
+    loops = dict(zip(schedule.loops_of(meaning), stage.replaced_loops, strict=True))
+    for axis in meaning.axes:
+        along = nest.variables[loops[axis]]
         values = [nest.axis_values[own.var] for own in stage.tensor.axes]
         (at,) = (n for n, value in enumerate(values) if along in expr.free_vars(value))
         tiles.append((at, axis.length))

@@ -11,11 +11,12 @@ Statements that ask for data ahead of its use.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
 from tensorwright import expr, schedule
-from tensorwright.base import LINE_BYTES, Role
+from tensorwright.base import LINE_BYTES, Role, short_product
 from tensorwright.loop import ir
 from tensorwright.loop.lowering.buffers import StageBuffers, host_variables
 from tensorwright.loop.lowering.guards import Guards, join_threads
@@ -258,8 +259,11 @@ class _Nests:
         folding = {variables[x] for x in stage.loops if x in reduce_loops and x in variables}
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
         statement = ir.guarded(self.guards.of(stage, folding), ir.Store(buffer, target, identity))
+        is_matrix = stage.intrinsic is not None and short_product(stage.intrinsic[1]).is_matrix
         for loop in reversed(spatial):
             statement = self._loop(stage, loop, statement)
+            if is_matrix and loop == spatial[-1] and isinstance(statement, ir.For):
+                statement = replace(statement, kind=schedule.ForKind.VECTOR)
         return statement
 
     def _statement(self, stage: schedule.Stage) -> ir.Stmt:
@@ -306,17 +310,18 @@ class _Nests:
         first: dict[expr.Var, expr.Index] = {variables[x]: 0 for x in inside if x in variables}
         instruction = schedule.find_meaning(intrinsic)
         assert instruction is not None, "check() has seen a meaning"
-        axes = (*instruction.axes, *instruction.reduce_axes)
+        axes = schedule.loops_of(instruction)
         loops = {axis: variables[x] for axis, x in zip(axes, inside, strict=True)}
         operands = [(self.buffers[stage.name].buffer, self.buffers.target(stage))]
         operands += [
             (load.source, load.indices) for load in expr.loads_of(self.buffers.value(stage))
         ]
         windows: list[ir.Window] = []
+        most = 2 if short_product(intrinsic).is_matrix else None  # rows at equal distances
         for (buffer, indices), apart in zip(
             operands, schedule.windows_apart(instruction), strict=True
         ):
-            for places in product(*(range(axis.length) for axis in apart)):
+            for places in product(*(range(axis.length)[:most] for axis in apart)):
                 at = {**first, **{loops[axis]: n for axis, n in zip(apart, places, strict=True)}}
                 windows.append(
                     ir.Window(buffer, tuple(expr.substitute(index, at) for index in indices))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tensorwright import expr, loop
-from tensorwright.base import SHORT_PRODUCTS, DType, ShortProduct
+from tensorwright.base import DType, ShortProduct, short_product
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.columns import Cell
 from tensorwright.tuning.features.loop_dependence import Variables
@@ -133,7 +133,7 @@ def _walk(statement: loop.Stmt, around: _Around) -> Iterator[Statement]:
             lives = (*around.lives, (buffer, len(loops)))
             yield from _walk(body, replace(around, lives=lives))
         case loop.Call(intrinsic, _, meaning):
-            product = next(each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic)
+            product = short_product(intrinsic)
             inner = replace(around, speed=product.speed / product.terms)
             yield from _walk(_in_vectors(meaning, product), inner)
         case loop.Store():
@@ -167,7 +167,7 @@ def _in_vectors(meaning: loop.Stmt, product: ShortProduct) -> loop.Stmt:
         kind = ForKind.UNROLLED if outside else ForKind.VECTOR
         return replace(statement, kind=kind, body=marked(statement.body, outside - 1))
 
-    return marked(meaning, int(product.rows > 1))
+    return marked(meaning, int(product.rows > 1) + int(product.is_matrix))
 
 
 def _with_groups(terms: loop.For, count: int) -> loop.Stmt:

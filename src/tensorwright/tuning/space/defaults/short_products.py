@@ -14,6 +14,13 @@ By an instruction that multiplies two rows by two columns, two groups of terms e
         mmla: two groups of each of 2 rows, times two groups of each of 2 columns
       what follows the product, for the tile, two columns at a time
 
+By an instruction that multiplies matrices of 16 rows and 16 columns:
+
+    for row tiles, for column tiles @parallel:
+      for k in 0..K/(16 terms):                sums of the tile in up to four registers
+        tile: 16 rows of 64 bytes, times 64 bytes of each of 16 columns
+      what follows the product, for the tile, row by row
+
 Rows are those of a matrix, or pixels of a row whose channels lie in blocks; then the blocks of the
 result are more columns, and the groups of a row lie in neighbouring blocks. The weights are packed
 so that an instruction reads neighbours.
@@ -60,7 +67,7 @@ class Operands:
     @property
     def lanes(self) -> int:
         """Columns that belong together: of a block, or of a vector."""
-        return self.instruction.rows * self.instruction.columns
+        return self.instruction.width
 
 
 def operands_of(
@@ -80,9 +87,9 @@ def operands_of(
     instruction = next((i for i in instructions if (i.data, i.weights, i.sums) == types), None)
     if instruction is None:
         return None
-    width = instruction.rows * instruction.columns
+    width = instruction.width
     last = tensor.axes[-1]
-    folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis, instruction.terms)]
+    folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis, instruction.run)]
     if len(folded) != 1 or last.length % width or reads_along(data, last.var):
         return None
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
@@ -336,7 +343,70 @@ def _tensorize_tile(builder: SketchBuilder, product: Product) -> None:
     builder.do(schedule.Tensorize(name, inside[0], operands.instruction.intrinsic))
 
 
-_SKETCHES = (tile_of_pairs_sketches, dot_sketches)
+_MATRIX = 16  # rows, and columns, of an instruction
+_MATRICES = (1, 2)  # along each side of a tile: four registers hold sums
+
+
+def matrix_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
+    """The sketch of a product with constants, of 16 rows or more, by matrices; none for others."""
+    state = begun.state
+    product, instructions = only_fold(state), target.short_products(_MATRIX)
+    operands = None if product is None else operands_of(product, state, instructions)
+    if product is None or operands is None or operands.blocks is not None:
+        return
+    builder = SketchBuilder(state)
+    builder.join(begun)
+    tiled = begin(builder, product, operands, target)
+    heights = tuple(n for n in _MATRICES if n * _MATRIX <= tiled.rows)
+    widths = tuple(n for n in _MATRICES if tiled.columns % n == 0)
+    if not heights:
+        return
+    wide = builder.choose(f"{tiled.stored}_columns", widths, widths[-1])
+    high = builder.choose(f"{tiled.stored}_rows", heights, heights[-1])
+    _place_matrices(builder, tiled, wide, high)
+    _tensorize_matrices(builder, tiled)
+    yield builder.sketch("matrices of short numbers")
+
+
+def _place_matrices(
+    builder: SketchBuilder, product: Product, wide: expr.Index, high: expr.Index
+) -> None:
+    """Store a product in tiles of some matrices, row by row, and compute it before each."""
+    stored, operands = product.stored, product.operands
+    names = [axis.name for axis in builder.state.stage(stored).tensor.axes]
+    row, column = names[operands.row], names[-1]
+    builder.do(schedule.Split(stored, column, (wide, _MATRIX), schedule.Tail.EXACT))
+    builder.do(schedule.Split(stored, row, (high * _MATRIX,), schedule.Tail.SHIFT))
+    tiles = [*(n for n in names if n not in (row, column)), f"{row}_o"]
+    is_near = elements_of(operands.data.source) <= _DATA_BYTES
+    outer = [f"{column}_0", *tiles] if is_near else [*tiles, f"{column}_0"]
+    nest(builder, stored, (*outer, f"{row}_i"), (f"{column}_1",), f"{column}_2")
+    work = points(builder.state.stage(product.name).tensor) // operands.lanes
+    fused = steps.parallelise(builder, stored, outer, work)
+    builder.do(schedule.ComputeAt(product.name, stored, fused or outer[-1]))
+
+
+def _tensorize_matrices(builder: SketchBuilder, product: Product) -> None:
+    """Let the instruction do the innermost loops of the product of a tile."""
+    name, operands = product.name, product.operands
+    tensor = builder.state.stage(name).tensor
+    *spatial, column = (axis.name for axis in tensor.axes)
+    row, folded = spatial[operands.row], operands.folded.name
+    others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
+    builder.do(schedule.Split(name, row, (_MATRIX,), schedule.Tail.EXACT))
+    builder.do(schedule.Split(name, column, (_MATRIX,), schedule.Tail.EXACT))
+    parts = (operands.instruction.groups, operands.instruction.terms)
+    builder.do(schedule.Split(name, folded, parts, schedule.Tail.EXACT))
+    outside = (*(n for n in spatial if n != row), f"{row}_o", f"{column}_o")
+    inside = (f"{row}_i", f"{folded}_1", f"{column}_i", f"{folded}_2")
+    builder.do(schedule.Reorder(name, (f"{folded}_0", *others, *outside, *inside)))
+    for loop in outside:
+        builder.do(schedule.Unroll(name, loop))
+    builder.do(schedule.PackConstant(operands.weights.source.name, name))
+    builder.do(schedule.Tensorize(name, inside[0], operands.instruction.intrinsic))
+
+
+_SKETCHES = (matrix_sketches, tile_of_pairs_sketches, dot_sketches)
 
 
 def short_product_sketches(
