@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-VOCABULARY, WIDTH, PLACES = 23, 6, 64
+VOCABULARY, WIDTH, PLACES = 23, 16, 64
 _SOURCE = np.random.default_rng(5)
 WEIGHTS = {
     name: _SOURCE.standard_normal(shape).astype(np.float32)

@@ -247,6 +247,11 @@ class AnySizes(runtime.Executable):
         extents = {f"{spec.name}_{axis}": extent for axis, extent in enumerate(shape)}
         return tuple(base.whole_numbers(extents).values())
 
+    @property
+    def in_place(self) -> tuple[runtime.Executable, ...]:
+        """As `Executable.in_place`, of the program."""
+        return () if self._program is None else self._program.in_place
+
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates it again."""
         if self._program is not None:

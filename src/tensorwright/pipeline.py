@@ -15,6 +15,8 @@
     compile      Backend.compile                               Source              Kernel
     assemble     build.assemble: the plan, threads of steps    Partition, Kernels  Executable
 
+A network with a state that grows has a second partition, for sessions (`in_place`).
+
 `import_graph` does the first two stages, `recorded_graph` the third one, and `cut` the next three.
 `build_cached` does the stages from replay to compile.  `drivers/tune.py` searches for better
 schedules after the partition.
@@ -23,6 +25,7 @@ schedules after the partition.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
 
@@ -42,6 +45,7 @@ from tensorwright.graph import (
     check_memory,
     choose_layouts,
     compute_float16_as_float32,
+    grow_in_place,
     least_sizes,
     likely_workloads,
     partition,
@@ -200,14 +204,17 @@ def finish(
     kernels: dict[str, artifacts.Kernel] = {}
     built: dict[str, artifacts.Kernel] = {}
     setting = setting_of(target, threads)
-    with selection.working_ahead(parts.workloads, setting):
-        with base.timed_stage(f"schedules of {len(parts.workloads)} kernels"):
+    session = in_place(parts.graph, target, threads)
+    of_session = () if session is None else session[0].workloads
+    keys = {each.key for each in parts.workloads}
+    also = tuple(each for each in of_session if each.key not in keys)
+    workloads = (*parts.workloads, *also)
+    with selection.working_ahead(workloads, setting):
+        with base.timed_stage(f"schedules of {len(workloads)} kernels"):
             chooser = selection.Chooser(setting, store, is_cold=True)
-            chosen = chooser.of_network(parts, has_own_sizes=True)
+            chosen = chooser.of_network(parts, also, has_own_sizes=True)
         with base.timed_stage(f"code of {len(chosen)} kernels"):
-            for number, (workload, scheduled) in enumerate(
-                zip(parts.workloads, chosen, strict=True)
-            ):
+            for number, (workload, scheduled) in enumerate(zip(workloads, chosen, strict=True)):
                 if on_kernel is not None:
                     on_kernel(replace(scheduled, workload=workload), number, len(chosen))
                 own = scheduled.workload
@@ -217,11 +224,27 @@ def finish(
                 is_own = own.key != workload.key
                 values = with_own_sizes(workload).values if is_own else {}
                 kernels[workload.key] = built[own.key].with_sizes(values)
-    pairs = zip(chosen, parts.workloads, strict=True)
+    pairs = zip(chosen, workloads, strict=True)
     rows = tuple(replace(scheduled, workload=workload) for scheduled, workload in pairs)
     sources = (("schedules", selection.schedules_text(rows)),)
     limits = load_thread_limits(store, parts, setting)
-    return artifacts.assemble(parts, kernels, target, threads, sources, thread_limits=limits)
+    return artifacts.assemble(
+        parts, kernels, target, threads, sources, thread_limits=limits, in_place=session
+    )
+
+
+def in_place(
+    graph: Graph, target: base.Target, threads: int | None
+) -> tuple[Partition, Sequence[tuple[str, str, int]]] | None:
+    """The form of a network in which calls extend its state in place, and the states.
+
+    None if it has no such state.
+    """
+    changed = grow_in_place(graph) if isinstance(target, base.CpuTarget) else None
+    if changed is None:
+        return None
+    with base.timed_stage(f"kernels of {len(changed.states)} states in place"):
+        return partition(changed.graph, price=open_price(target, threads)), changed.states
 
 
 def compile_program(

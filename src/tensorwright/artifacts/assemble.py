@@ -42,6 +42,7 @@ from tensorwright.graph import (
     counted_bounds,
     counted_size_of,
     counted_sizes,
+    for_outputs,
     physical_shape,
     to_physical,
 )
@@ -132,24 +133,63 @@ def assemble(
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
     thread_limits: Mapping[str, int] = MappingProxyType({}),
+    in_place: tuple[Partition, Sequence[tuple[str, str, int]]] | None = None,
 ) -> runtime.Executable:
     """The executable of a partitioned graph.
 
     kernels         workload key -> its kernel
     threads         the number for one call; the knob `threads` if None
     sources         texts for people that the executable keeps; the names of its steps are added
+    in_place        the network of calls that extend their state in place, and the states
     thread_limits   workload key -> the most threads that it uses, as measured; 0 means all
     """
-    kernels = {**kernels, **build_opaque(partition, target)}
+    parts = [partition]
+    if in_place is not None:
+        parts.append(in_place[0])
+        alone = for_outputs(in_place[0], _states_of(partition.graph))
+        parts += [] if alone is None else [alone]
+    for each in parts:
+        kernels = {**kernels, **build_opaque(each, target)}
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
-    plan, arrays = plan_network(partition, signatures, target, threads)
-    keys = enumerate(workload.key for workload in partition.workloads)
-    limits = {number: thread_limits[key] for number, key in keys if key in thread_limits}
+    keys = tuple(dict.fromkeys(key for each in parts for key in kernel_keys(each, target.kind)))
+    plans, arrays = _plans(parts, signatures, keys, target, threads)
+    limits = {at: thread_limits[key] for at, key in enumerate(keys) if key in thread_limits}
     if limits:
-        plan = runtime.choose_teams(plan, limits=limits)
-    objects = tuple(kernels[key].object_code for key in kernel_keys(partition, target.kind))
+        plans = tuple(runtime.choose_teams(plan, limits=limits) for plan in plans)
+    objects = tuple(kernels[key].object_code for key in keys)
     names = (NAMES_SOURCE, format_step_names(step_names(partition)))
-    return runtime.Executable(plan, objects, arrays, threads=threads, sources=(names, *sources))
+    states = () if in_place is None else in_place[1]
+    return runtime.Executable(
+        plans[0],
+        objects,
+        arrays,
+        threads=threads,
+        sources=(names, *sources),
+        sessions=_with_states(plans[1:], states),
+    )
+
+
+def _states_of(graph: Graph) -> tuple[str, ...]:
+    """The outputs that become inputs of the next call, by their names."""
+    inputs, outputs = (
+        [_spec(name, graph.types[name]) for name in names]
+        for names in (graph.inputs, graph.outputs)
+    )
+    states = runtime.state_pairs(inputs, outputs).values()
+    return tuple(name for name in graph.outputs if name in states)
+
+
+def _with_states(
+    plans: Sequence[runtime.Plan], states: Sequence[tuple[str, str, int]]
+) -> tuple[runtime.Plan, ...]:
+    """The plans with the states that they extend in place; () if a step reads them too early."""
+    grown = tuple(runtime.GrownState(*each) for each in states)
+    for plan in plans:
+        numbers = plan.at_capacity
+        has_all = {each.output for each in grown} <= {spec.name for spec in plan.outputs}
+        if not has_all or not all(runtime.is_written_first(numbers, each) for each in grown):
+            return ()
+    return tuple(replace(plan, states=grown) for plan in plans)
 
 
 def kernel_keys(partition: Partition, kind: base.TargetKind) -> tuple[str, ...]:
@@ -167,31 +207,50 @@ def plan_network(
 
     signatures   kernel key (`kernel_keys`) -> how the kernel is called
     """
-    graph, tensors = partition.graph, partition.tensors
-    constants = _Constants(tensors.constants, tensors.layouts)
     keys = kernel_keys(partition, target.kind)
-    network_calls = NetworkCalls(partition, signatures, keys, target.kind, constants)
-    calls = network_calls.of_steps(0, len(partition.steps))
-    for name in graph.outputs:
-        constants.argument(name)
-    network = runtime.Network(
-        graph.name,
-        target,
-        runtime.usable_threads(threads),
-        tuple(_spec(name, graph.types[name]) for name in graph.inputs),
-        tuple(_roomy(_spec(name, graph.types[name]), graph) for name in graph.outputs),
-        constants.specs,
-        tuple(runtime.kernel_spec(_with_room(signatures[key])) for key in keys),
-        tuple(calls),
-        tuple((name, _stored_type(tensors, name)) for name in tensors.types),
-        tuple(network_calls.parts),
-        plan_sizes(graph.sizes, counted_bounds(graph)),
-        tuple(_rooms(tensors)),
-    )
-    plan = runtime.make_plan(network)
-    if target.kind is base.TargetKind.CPU:
-        plan = runtime.choose_teams(plan)
-    return plan, tuple(constants.packed.values())
+    (plan,), arrays = _plans((partition,), signatures, keys, target, threads)
+    return plan, arrays
+
+
+def _plans(
+    parts: Sequence[Partition],
+    signatures: Mapping[str, Signature],
+    keys: Sequence[str],
+    target: base.Target,
+    threads: int | None,
+) -> tuple[tuple[runtime.Plan, ...], tuple[ops.Array, ...]]:
+    """The plans of forms of one network, which share kernels and constants."""
+    constants = _Constants(parts[0].tensors.constants, parts[0].tensors.layouts)
+    called = []
+    for partition in parts:
+        network_calls = NetworkCalls(partition, signatures, keys, target.kind, constants)
+        calls = network_calls.of_steps(0, len(partition.steps))
+        called.append((calls, tuple(network_calls.parts)))
+        for name in partition.graph.outputs:
+            constants.argument(name)
+    kernels = tuple(runtime.kernel_spec(_with_room(signatures[key])) for key in keys)
+    plans = []
+    for partition, (calls, inside) in zip(parts, called, strict=True):
+        graph, tensors = partition.graph, partition.tensors
+        network = runtime.Network(
+            graph.name,
+            target,
+            runtime.usable_threads(threads),
+            tuple(_spec(name, graph.types[name]) for name in graph.inputs),
+            tuple(_roomy(_spec(name, graph.types[name]), graph) for name in graph.outputs),
+            constants.specs,
+            kernels,
+            tuple(calls),
+            tuple((name, _stored_type(tensors, name)) for name in tensors.types),
+            inside,
+            plan_sizes(graph.sizes, counted_bounds(graph)),
+            tuple(_rooms(tensors)),
+        )
+        plan = runtime.make_plan(network)
+        if target.kind is base.TargetKind.CPU:
+            plan = runtime.choose_teams(plan)
+        plans.append(plan)
+    return tuple(plans), tuple(constants.packed.values())
 
 
 def assemble_workload(

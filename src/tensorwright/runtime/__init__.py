@@ -36,13 +36,14 @@ from tensorwright.runtime.plan.capacity import Lifetime, plan_memory, with_room
 from tensorwright.runtime.plan.placement import choose_teams, estimate_seconds, without_teams
 from tensorwright.runtime.plan.plan import (
     ArenaRef, ArgumentSpec, BranchStep, BufferRef, Call, CollectStep, ConstantRef, CopyStep,
-    DeviceRef, HostStep, InputRef, KernelSpec, KernelStep, LoopStep, OutputRef, Plan, Step, Team,
-    TensorSpec, TypedRef, UnrankedSpec, blocks_of, bytes_of_type, host_ref, is_native,
+    DeviceRef, GrownState, HostStep, InputRef, KernelSpec, KernelStep, LoopStep, OutputRef, Plan,
+    Step, Team, TensorSpec, TypedRef, UnrankedSpec, blocks_of, bytes_of_type, host_ref, is_native,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import (
-    Span, plan_from_data, plan_to_data, spans_of_step, verify_plan,
+    Span, is_written_first, plan_from_data, plan_to_data, spans_of_step, verify_plan,
 )
 from tensorwright.runtime.plan.planner import (
     CopyTensor, Inside, Network, amount_of, kernel_spec, make_plan,
 )
+from tensorwright.runtime.sessions import state_pairs

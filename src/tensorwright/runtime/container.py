@@ -54,12 +54,15 @@ class Contents:
     """The content of a file; objects and constants are in the order of the plan's tables.
 
     sources   texts by name: traces, graphs, kernel IR; their writer interprets them
+    sessions  plans of calls that extend their state in place, on the same objects and constants:
+              with all outputs, and with the state alone
     """
 
     plan: Plan
     objects: tuple[bytes, ...]
     constants: tuple[base.Array, ...]
     sources: tuple[tuple[str, str], ...] = ()
+    sessions: tuple[Plan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,10 @@ def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
 def write_contents(file: BinaryIO, contents: Contents) -> str:
     """Write to an open file, and return the digest of the header, which covers all sections."""
     sections, data = _lay_out(contents)
+    sessions = [plan_to_data(plan) for plan in contents.sessions]
     header = json.dumps(
         {
+            **({"sessions": sessions} if sessions else {}),
             "tool": f"tensorwright {__version__}",
             "target": contents.plan.target.key,
             "features": contents.plan.target.instructions,
@@ -130,12 +135,17 @@ def parse_container(memory: base.Array, where: str, check_constants: bool = True
     header, start = _read_header(where, memory)
     try:
         plan = plan_from_data(header["plan"])
+        sessions = tuple(map(plan_from_data, header.get("sessions", ())))
         sections = tuple(_Section(*row) for row in header["sections"])
         parts = {section.name: section for section in sections}
         objects = tuple(parts[f"object/{i}"] for i in range(len(plan.kernels)))
         constants = tuple(parts[f"constant/{i}"] for i in range(len(plan.constants)))
         end = max((section.offset + section.size for section in sections), default=0)
         verify_plan(plan)
+        for session in sessions:
+            verify_plan(session)
+            if (session.kernels, session.constants) != (plan.kernels, plan.constants):
+                raise ValueError("the plan of sessions has other kernels or constants")
     except base.InternalError as error:
         raise _damaged(where, f"the header is inconsistent ({error.reason})") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -173,6 +183,7 @@ def parse_container(memory: base.Array, where: str, check_constants: bool = True
             for section in sections
             if section.name.startswith("source/")
         ),
+        sessions,
     )
 
 

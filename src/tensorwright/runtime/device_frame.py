@@ -146,12 +146,27 @@ class DeviceFrame:
         self.run: Callable[[], object] = self._run
 
     def connect(
-        self, inputs: Sequence[AnyArray], outputs: Sequence[AnyArray], sizes: CallSizes
+        self,
+        inputs: Sequence[AnyArray],
+        outputs: Sequence[AnyArray],
+        sizes: CallSizes,
+        *,
+        is_in_place: bool = False,
     ) -> None:
         """Point the call at arrays, which share no memory with each other.
 
         Arrays of `used_on_host` are in the host's memory; the others may be in the device's.
+
+        is_in_place   for all runs: kernels use aligned arrays on the device in place
         """
+        refs: list[BufferRef] = [InputRef(number) for number in range(len(inputs))]
+        refs += [OutputRef(number) for number in range(len(outputs))]
+        if is_in_place:
+            self._own = {
+                ref: each.memory
+                for ref, each in zip(refs, (*inputs, *outputs), strict=True)
+                if isinstance(each, DeviceArray) and each.memory.address % ALIGNMENT == 0
+            }
         self._inputs = tuple(
             [
                 each if isinstance(each, DeviceArray) else np.ascontiguousarray(each)
@@ -165,19 +180,6 @@ class DeviceFrame:
             self._steps = self._recorded = [partial(self._do, plan, step) for step in plan.steps]
             self._timers = []
             self._runs = 0
-
-    def connect_in_place(
-        self, inputs: Sequence[AnyArray], outputs: Sequence[AnyArray], sizes: CallSizes
-    ) -> None:
-        """As `connect`, for all runs; kernels use aligned arrays on the device in place."""
-        refs: list[BufferRef] = [InputRef(number) for number in range(len(inputs))]
-        refs += [OutputRef(number) for number in range(len(outputs))]
-        self._own = {
-            ref: each.memory
-            for ref, each in zip(refs, (*inputs, *outputs), strict=True)
-            if isinstance(each, DeviceArray) and each.memory.address % ALIGNMENT == 0
-        }
-        self.connect(inputs, outputs, sizes)
 
     def disconnect(self) -> None:
         """Drop the references to the caller's arrays."""

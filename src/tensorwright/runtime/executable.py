@@ -101,6 +101,7 @@ class Executable:
         threads: int | None = None,
         sources: Sequence[tuple[str, str]] = (),
         hosts: Mapping[str, base.HostFunction] | None = None,
+        sessions: Sequence[Plan] = (),
     ) -> None:
         """Link the code. `constants` are kept, and copied only if kernels cannot read them.
 
@@ -109,6 +110,7 @@ class Executable:
         threads   how many the kernels use; the knob `threads` if None
         sources   texts to keep in a saved file, from which it can be built for another processor
         hosts     NumPy functions of operators that run on the host; those of `ops` if None
+        sessions  the plans of calls that extend their state in place: `in_place`
         Raises:  UsageError for fewer than one thread;
                  UnsupportedError for a host step whose operator has no host function;
                  InternalError if plan, objects and constants do not fit together.
@@ -116,7 +118,8 @@ class Executable:
         verify_plan(plan)
         _check_constants(plan, constants)
         ready = tuple(kernel_ready(array) for array in constants)
-        self._link(Contents(plan, tuple(objects), ready, tuple(sources)), threads, hosts)
+        contents = Contents(plan, tuple(objects), ready, tuple(sources), tuple(sessions))
+        self._link(contents, threads, hosts)
 
     @classmethod
     def of(cls, contents: Contents, threads: int | None = None) -> Executable:
@@ -149,6 +152,7 @@ class Executable:
         self._dimensions = Dimensions.of(plan)
         self._counted = bool(self._dimensions.counted)
         self._growing = threading.Lock()
+        self._in_place: tuple[Executable, ...] = ()
 
     @property
     def plan(self) -> Plan:
@@ -258,6 +262,21 @@ class Executable:
 
         return start_run(work)
 
+    def run_in_place(
+        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array]
+    ) -> dict[str, base.Array]:
+        """As `run`, with some outputs in given memory, which may be a part of an input's.
+
+        inputs   an array for each name of an input
+        memory   dense, on multiples of 64 bytes, of the right shapes, which are not checked
+        Raises:  InputError as `run`.
+        """
+        given = check_inputs(self._ports, inputs)
+        sizes = self._sizes_of(given)
+        pairs = zip(self._names, sizes.makers, strict=True)
+        outputs = tuple(memory[name] if name in memory else maker.make() for name, maker in pairs)
+        return self._named(self._run(given, outputs, sizes, is_in_place=True))
+
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
 
@@ -315,7 +334,7 @@ class Executable:
             for spec, array in zip(self.outputs, places, strict=True):
                 check_ready(spec, array)
         frame = self._frame()
-        frame.connect_in_place(given, places, sizes)
+        frame.connect(given, places, sizes, is_in_place=True)
         names = [spec.name for spec in self.inputs]
         specs = self.outputs if self._counted else ()
         arrays: Sequence[Any] = frame.inputs
@@ -329,6 +348,22 @@ class Executable:
         Raises:  UsageError as `Session`.
         """
         return Session(self, state)
+
+    @property
+    def in_place(self) -> tuple[Executable, ...]:
+        """The executables of calls that extend their state in place; () if there are none.
+
+        The first one has all outputs; a second one, where it has less to do, the state alone.
+        They share the code and the constants. Their inputs and outputs: see `plan.states`.
+        """
+        contents = self._contents
+        if contents.sessions and not self._in_place and not missing_device(self.target):
+            with self._growing:
+                self._in_place = tuple(
+                    Executable(plan, contents.objects, contents.constants, threads=self._threads)
+                    for plan in contents.sessions
+                )
+        return self._in_place
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """Time each step while the network runs; the clock is read in native code.
@@ -376,6 +411,7 @@ class Executable:
         Raises:  the errors of `Executable`.
         """
         contents = self._contents
+        is_same = plan.kernels == contents.plan.kernels
         return Executable(
             plan,
             contents.objects,
@@ -383,6 +419,7 @@ class Executable:
             threads=self._threads if threads is None else threads,
             sources=contents.sources,
             hosts=self._hosts,
+            sessions=contents.sessions if is_same else (),
         )
 
     def chosen_sizes(self, **values: int) -> dict[str, int]:
@@ -485,7 +522,7 @@ class Executable:
         call.check_in_place(written)
         frame = self._frame()
         assert isinstance(frame, DeviceFrame)
-        frame.connect_in_place(call.inputs, written, call.sizes)
+        frame.connect(call.inputs, written, call.sizes, is_in_place=True)
         names = [spec.name for spec in self.inputs]
         arrays: Sequence[Any] = frame.inputs
         return Bound(frame, dict(zip(names, arrays, strict=True)), self._named(written))
@@ -572,11 +609,13 @@ class Executable:
         outputs: tuple[base.Array, ...],
         sizes: CallSizes,
         stop: Stop = NEVER,
+        *,
+        is_in_place: bool = False,
     ) -> tuple[base.Array, ...]:
         """Run a call; returns the parts of the output arrays that it has written."""
         frame = self._take()
         try:
-            frame.connect(inputs, outputs, sizes)
+            frame.connect(inputs, outputs, sizes, is_in_place=is_in_place)
             if stop is not NEVER and isinstance(frame, Frame):
                 frame.stop_by(stop)
             frame.run()

@@ -153,13 +153,21 @@ class Frame:
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
     def connect(
-        self, inputs: Sequence[base.Array], outputs: Sequence[base.Array], sizes: CallSizes
+        self,
+        inputs: Sequence[base.Array],
+        outputs: Sequence[base.Array],
+        sizes: CallSizes,
+        *,
+        is_in_place: bool = False,
     ) -> None:
         """Point the call at these arrays, which share no memory with each other.
 
         An input that kernels cannot read in place is copied into memory of the frame. A small input
         is copied, too, because copying it takes less time than determining its address.
+
+        is_in_place   whether small inputs that kernels can read are not copied
         """
+        most_copied = -1 if is_in_place else _SMALL_BYTES
         bases = self._bases
         if sizes is not self._sizes:
             bases[self._amount_base :] = list(sizes.amounts)
@@ -167,7 +175,7 @@ class Frame:
             self._values = dict(sizes.values)
         used = []
         for position, array in enumerate(inputs):
-            if array.nbytes > _SMALL_BYTES and is_kernel_ready(array):
+            if array.nbytes > most_copied and is_kernel_ready(array):
                 bases[1 + position] = address_of(array)
             else:
                 array = self._stage(position, array)
@@ -176,20 +184,6 @@ class Frame:
         self._outputs = tuple(outputs)
         for position, array in enumerate(outputs, start=1 + len(used)):
             bases[position] = address_of(array)
-
-    def connect_in_place(
-        self, inputs: Sequence[base.Array], outputs: Sequence[base.Array], sizes: CallSizes
-    ) -> None:
-        """As `connect`, but small inputs that kernels can read are not copied."""
-        self.connect(inputs, outputs, sizes)
-        self._inputs = tuple(
-            [
-                array if is_kernel_ready(array) else staged
-                for array, staged in zip(inputs, self._inputs, strict=True)
-            ]
-        )
-        for position, array in enumerate(self._inputs, start=1):
-            self._bases[position] = address_of(array)
 
     def _stage(self, position: int, array: base.Array) -> base.Array:
         """A copy of an input in memory that the frame keeps for it."""

@@ -4,8 +4,9 @@
     session.run({"frame": frame})        past comes from the call before, present goes to the next
 
 State is an input with the output that takes its place in the next call: the cache of a decoder, the
-hidden state of a recurrent layer.  A call hands it over without a copy.  Sessions share the code
-and the constants of their executable.
+hidden state of a recurrent layer.  A call hands it over without a copy.  A state that grows lies in
+memory with room for more rows: a call writes the new ones behind the others (`GrownState`).
+Sessions share the code and the constants of their executable.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ import os
 import re
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from tensorwright import base
+from tensorwright.runtime.buffers import empty
 from tensorwright.runtime.inputs import check_array, check_names
 from tensorwright.runtime.plan.call_sizes import solved_sizes
-from tensorwright.runtime.plan.plan import TensorSpec
+from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 _STATE_WORDS = {"past", "present", "cache", "state", "states", "hidden", "cell", "memory", "kv"}
@@ -51,8 +54,54 @@ class Callee(Protocol):
     def sizes(self) -> tuple[PlanSize, ...]:
         """The named sizes of the inputs."""
 
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """What extends states in place: with all outputs, and with the state alone."""
+
     def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """Compute all outputs."""
+
+
+class InPlace(Protocol):
+    """An executable that extends states in place: `Executable.in_place`."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, which names the states."""
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names and types of the inputs."""
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names and types of the outputs."""
+
+    def run_in_place(
+        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array]
+    ) -> dict[str, base.Array]:
+        """Compute all outputs, some in given memory."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The memory of a state that grows: its first `count` rows are in use; the axis is first.
+
+    is_shared   whether another session has it, too, so that a call must not write to it
+    """
+
+    memory: base.Array
+    count: int
+    is_shared: bool = False
+
+    def with_room(self, count: int) -> _Rows:
+        """These rows in memory of their own, with room for so many."""
+        if count <= len(self.memory) and not self.is_shared:
+            return self
+        room = len(self.memory) if count <= len(self.memory) else max(count, 2 * len(self.memory))
+        memory = empty((room, *self.memory.shape[1:]), base.DType.from_numpy(self.memory.dtype))
+        memory[: self.count] = self.memory[: self.count]
+        return _Rows(memory, self.count)
 
 
 class Session:
@@ -78,6 +127,18 @@ class Session:
             for name, made in self._outputs.items()
         }
         self._arrays: dict[str, base.Array] = {}
+        self._rows: dict[str, _Rows] = {}
+        self._in_place = executable.in_place
+        states = self._in_place[0].plan.states if self._in_place else ()
+        if any(self._outputs.get(each.input) != each.output for each in states):
+            self._in_place, states = (), ()
+        alone = {spec.name for each in self._in_place[1:] for spec in each.outputs}
+        if not alone >= {*self._outputs.values()}:
+            self._in_place = self._in_place[:1]
+        self._grown = {each.input: each for each in states}
+        self._made = {each.output: each.input for each in self._grown.values()}
+        self._shapes: dict[str, tuple[int, ...]] = {}  # of the last call, and of its new rows
+        self._new: dict[str, tuple[int, ...]] = {}
         self._steps = 0
         self._turn = threading.Lock()
 
@@ -105,10 +166,15 @@ class Session:
     @property
     def state(self) -> dict[str, base.Array]:
         """The present state by the names of inputs, read-only; empty before the first call."""
-        views = {name: array.view() for name, array in self._arrays.items()}
+        views = {name: array.view() for name, array in self._present().items()}
         for view in views.values():
             view.flags.writeable = False
         return views
+
+    @property
+    def advances_alone(self) -> bool:
+        """Whether `advance` has less to do than `run`."""
+        return len(self._in_place) > 1
 
     @property
     def steps(self) -> int:
@@ -120,6 +186,9 @@ class Session:
         """The length of a state that grows; the number of calls if none does."""
         for name, axes in self._growing.items():
             if axes:
+                rows = self._rows.get(name)
+                if rows is not None:
+                    return rows.count
                 return self._arrays[name].shape[axes[-1]] if name in self._arrays else 0
         return self._steps
 
@@ -132,11 +201,86 @@ class Session:
         """
         with self._alone():
             check_names("input", self.inputs, inputs)
-            arrays = {**inputs, **self._missing(inputs), **self._arrays}
-            results = self._executable.run(arrays)
-            self._arrays = {name: results.pop(made) for name, made in self._outputs.items()}
+            results = self._run_in_place(self._in_place[:1], inputs)
+            if results is None:
+                results = self._executable.run(
+                    {**inputs, **self._missing(inputs), **self._present()}
+                )
+                self._hold({name: results.pop(made) for name, made in self._outputs.items()})
             self._steps += 1
             return results
+
+    def advance(self, inputs: Mapping[str, Any]) -> None:
+        """As `run`, for the state alone: what only other outputs need is not computed.
+
+        inputs   as for `run`
+        Raises:  as `run`.
+        """
+        with self._alone():
+            check_names("input", self.inputs, inputs)
+            is_done = self._run_in_place(self._in_place[1:], inputs) is not None
+            self._steps += is_done
+        if not is_done:
+            self.run(inputs)
+
+    def _run_in_place(
+        self, forms: Sequence[InPlace], inputs: Mapping[str, Any]
+    ) -> dict[str, base.Array] | None:
+        """A call that extends its state in place; None if it cannot be one."""
+        if not forms:
+            return None
+        (form,) = forms
+        shapes = {name: np.shape(array) for name, array in inputs.items()}
+        if shapes != self._shapes:
+            values = self._sizes(inputs)
+            self._shapes, self._new = (
+                shapes,
+                {
+                    each.name: tuple([base.amount_at(extent, values) for extent in each.shape])
+                    for each in form.outputs
+                    if each.name in self._made
+                },
+            )
+        memory: dict[str, base.Array] = {}
+        whole: dict[str, base.Array] = {}
+        rows: dict[str, _Rows] = {}
+        for output, (count, *row) in self._new.items():
+            name = self._made[output]
+            held = self._rows.get(name) or _Rows(empty((0, *row), self._inputs[name].dtype), 0)
+            end = held.count + count
+            rows[name] = held = held.with_room(end)
+            whole[name], memory[output] = held.memory[:end], held.memory[end - count : end]
+        others = self._missing(inputs, whole)
+        try:
+            results = form.run_in_place({**inputs, **others, **self._arrays, **whole}, memory)
+        except base.InputError:
+            return None  # the network itself says what is wrong, or computes it for these sizes
+        made = {name: results.pop(output) for name, output in self._outputs.items()}
+        self._arrays = {name: array for name, array in made.items() if name not in whole}
+        self._rows = {name: _Rows(rows[name].memory, len(whole[name])) for name in whole}
+        return results
+
+    def _present(self) -> dict[str, base.Array]:
+        """The state by the names of inputs, in the shapes of the network."""
+        arrays = {}
+        for name in self._outputs:
+            if name in self._rows:
+                rows = self._rows[name]
+                axis = self._grown[name].axis
+                arrays[name] = np.moveaxis(rows.memory[: rows.count], 0, axis)
+            elif name in self._arrays:
+                arrays[name] = self._arrays[name]
+        return arrays
+
+    def _hold(self, arrays: Mapping[str, base.Array]) -> None:
+        """Let arrays, in the shapes of the network, be the state; nobody else writes to them."""
+        self._arrays = {name: array for name, array in arrays.items() if name not in self._grown}
+        self._rows = {}
+        for name in arrays.keys() & self._grown.keys():
+            rows = np.moveaxis(arrays[name], self._grown[name].axis, 0)
+            memory = empty(rows.shape, self._inputs[name].dtype)
+            np.copyto(memory, rows)
+            self._rows[name] = _Rows(memory, len(memory))
 
     def reset(self, state: Mapping[str, Any] | None = None) -> None:
         """Begin again: with zeros, or with a given state.
@@ -152,14 +296,20 @@ class Session:
                 spec.name: check_array("state", spec, given[spec.name])
                 for spec in specs[: len(given)]
             }
-            self._arrays = {name: array.copy() for name, array in checked.items()}
+            self._hold({name: array.copy() for name, array in checked.items()})
             self._steps = 0
 
     def fork(self) -> Session:
-        """Another session that continues from the present state, which both share in memory."""
+        """Another session that continues from the present state, which both share in memory.
+
+        The next call of each that makes it longer copies it first.
+        """
         with self._alone():
             other = Session(self._executable, self._outputs)
             other._arrays, other._steps = dict(self._arrays), self._steps
+            for name, rows in self._rows.items():
+                rows.is_shared = True
+                other._rows[name] = replace(rows)
             return other
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -172,9 +322,10 @@ class Session:
             content = io.BytesIO()
             with zipfile.ZipFile(content, "w") as archive:
                 archive.writestr(_ABOUT, json.dumps(about, indent=1))
-                for name, array in self._arrays.items():
+                for name, array in self._present().items():
                     member = io.BytesIO()
-                    plain = array.view(np.uint16) if _is_short(array) else array
+                    dense = np.ascontiguousarray(array)
+                    plain = dense.view(np.uint16) if _is_short(array) else dense
                     np.lib.format.write_array(member, plain, allow_pickle=False)
                     archive.writestr(f"state/{name}.npy", member.getvalue())
         base.write_atomically(path, content.getvalue())
@@ -205,7 +356,8 @@ class Session:
                 spec = self._inputs[name]
                 typed = array.view(spec.dtype.numpy) if spec.dtype is base.DType.BF16 else array
                 arrays[name] = check_array("state", spec, typed)
-            self._arrays, self._steps = arrays, steps
+            self._hold(arrays)
+            self._steps = steps
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{name} <- {made}" for name, made in self._outputs.items())
@@ -226,21 +378,31 @@ class Session:
         finally:
             self._turn.release()
 
-    def _missing(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
-        """What stands for state that no call has made: zeros, of length 0 where calls extend it."""
-        missing = [name for name in self._outputs if name not in self._arrays]
+    def _missing(
+        self, inputs: Mapping[str, Any], given: Iterable[str] = ()
+    ) -> dict[str, base.Array]:
+        """What stands for state that no call has made: zeros, of length 0 where calls extend it.
+
+        given   state for which nothing need stand
+        """
+        held = {*self._arrays, *self._rows, *given}
+        missing = [name for name in self._outputs if name not in held]
         if not missing:
             return {}
-        shapes = {name: np.shape(array) for name, array in inputs.items()}
-        usual = {size.name: max(1, size.least) for size in self._executable.sizes}
-        lengths = dict.fromkeys((n for name in missing for n in self._lengths_of(name)), 0)
-        values = usual | lengths | solved_sizes(self._executable.inputs, shapes)
+        values = self._sizes(inputs)
         zeros = {}
         for name in missing:
             spec = self._inputs[name]
             extents = [base.amount_at(extent, values) for extent in spec.shape]
             zeros[name] = np.zeros(extents, spec.dtype.numpy)
         return zeros
+
+    def _sizes(self, inputs: Mapping[str, Any]) -> dict[str, int]:
+        """The named sizes of a call at the beginning."""
+        shapes = {name: np.shape(array) for name, array in inputs.items()}
+        usual = {size.name: max(1, size.least) for size in self._executable.sizes}
+        lengths = dict.fromkeys((n for name in self._outputs for n in self._lengths_of(name)), 0)
+        return usual | lengths | solved_sizes(self._executable.inputs, shapes)
 
     def _lengths_of(self, name: str) -> tuple[str, ...]:
         """The named sizes of the axes along which a call makes a state longer."""

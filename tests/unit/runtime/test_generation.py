@@ -66,6 +66,13 @@ def test_text_comes_as_soon_as_it_is_sure() -> None:
     assert list(tokens) == [4]
 
 
+def test_of_a_long_prompt_only_the_last_scores_are_computed(executable: Executable) -> None:
+    session, prompt = executable.session(), 8 * PROMPT
+    assert session.advances_alone
+    assert list(generate(session, prompt, tokens=9)) == greedy(prompt, 9)
+    assert (session.steps, session.position) == (10, len(prompt) + 8)
+
+
 def test_a_session_continues_from_its_last_token(executable: Executable) -> None:
     session, right = executable.session(), greedy(PROMPT, 12)
     first = list(generate(session, PROMPT, tokens=5))

@@ -35,10 +35,12 @@ class Dimensions:
 
     alike     an extent, and the inputs and axes that have it
     counted   the sizes that steps decide
+    results   for each output the first one with its type
     """
 
     alike: tuple[tuple[int | base.Formula, tuple[tuple[int, int], ...]], ...]
     counted: tuple[str, ...]
+    results: tuple[int, ...]
 
     @classmethod
     def of(cls, plan: Plan) -> Dimensions:
@@ -47,7 +49,9 @@ class Dimensions:
         for position, spec in enumerate(plan.inputs):
             for axis, extent in enumerate(spec.shape if spec.has_rank else ()):
                 alike.setdefault(extent, []).append((position, axis))
-        return cls(tuple((each, tuple(at)) for each, at in alike.items()), plan.counted)
+        types = [spec.roomy.type for spec in plan.outputs]
+        results = tuple(map(types.index, types))
+        return cls(tuple((each, tuple(at)) for each, at in alike.items()), plan.counted, results)
 
     def with_numbers(
         self, plan: Plan, shapes: Sequence[tuple[int, ...]]
@@ -74,11 +78,14 @@ def call_sizes(
     """
     shapes = tuple([array.shape for array in inputs])
     values = values_of(plan, dimensions, shapes) if plan.sizes else {}
-    makers = tuple(
-        Maker.of(tuple([base.amount_at(extent, values) for extent in spec.roomy.shape]), spec.dtype)
-        for spec in plan.outputs
-    )
-    return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))
+    makers: list[Maker] = []
+    for position, (first, spec) in enumerate(zip(dimensions.results, plan.outputs, strict=True)):
+        if first < position:
+            makers.append(makers[first])
+            continue
+        shape = tuple([base.amount_at(extent, values) for extent in spec.roomy.shape])
+        makers.append(Maker.of(shape, spec.dtype))
+    return CallSizes(shapes, values, tuple(makers), tuple([each.at(values) for each in amounts]))
 
 
 def chosen_values(

@@ -379,6 +379,25 @@ class ArenaPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class GrownState:
+    """An input that a call extends in place: it has all rows, the output has the new ones.
+
+    Both have the growing axis first.  The caller gives the last rows of the input's memory as the
+    output.
+
+    axis   the growing one, counted from 0 in the network
+    """
+
+    input: str
+    output: str
+    axis: int
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        """The dimensions of the network's tensor in the order of memory."""
+        return (self.axis, *(at for at in range(rank) if at != self.axis))
+
+
+@dataclass(frozen=True, slots=True)
 class Team:
     """Steps begin..end, none of them on the host, share threads that are leased once."""
 
@@ -394,6 +413,7 @@ class Plan:
     sizes   the named sizes in its formulas, sorted by name; an arena of `arena_bytes` has room for
             their capacities
     pieces  of the arena, if a size may grow: with them the arena is laid out again
+    states  that the call extends in place; a step that reads one follows all that write its rows
     """
 
     name: str
@@ -408,6 +428,7 @@ class Plan:
     teams: tuple[Team, ...] = ()
     sizes: tuple[PlanSize, ...] = ()
     pieces: tuple[ArenaPiece, ...] = ()
+    states: tuple[GrownState, ...] = ()
 
     @property
     def capacity(self) -> dict[str, int]:

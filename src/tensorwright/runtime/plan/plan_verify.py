@@ -6,6 +6,7 @@ Theorem:  if `verify_plan` does not raise, then
           - steps write only outputs and the arena, and read the arena only where an earlier step
             wrote, in the same memory, whichever branches were taken;
           - kernels use the memory of their target's kind, host steps the host's;
+          - steps read the rows of a state that grows in place when all new ones are written;
           - teams are in order, share no step, and have only native steps of one block, with all
             steps of the blocks inside.
 
@@ -29,6 +30,7 @@ from tensorwright.runtime.plan.plan import (
     ConstantRef,
     CopyStep,
     DeviceRef,
+    GrownState,
     HostStep,
     InputRef,
     KernelSpec,
@@ -61,11 +63,31 @@ def verify_plan(plan: Plan) -> None:
     _check_teams(plan)
     plan = plan.at_capacity
     written = _check_steps(plan, 0, len(plan.steps), {})
+    for state in plan.states:
+        if not is_written_first(plan, state):
+            reason = "a step reads its rows before all new ones are written"
+            raise base.InternalError(stage="runtime", where=f"state {state.input}", reason=reason)
     for index, spec in enumerate(plan.outputs):
         if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
             raise base.InternalError(
                 stage="runtime", where=f"output {spec.name}", reason="no step writes all of it"
             )
+
+
+def is_written_first(plan: Plan, state: GrownState) -> bool:
+    """Whether each step that reads the rows of a state follows all that write its new rows.
+
+    plan   one without named sizes
+    """
+    whole = [spec.name for spec in plan.inputs].index(state.input)
+    new = [spec.name for spec in plan.outputs].index(state.output)
+    is_read = False
+    for step in plan.steps:
+        for ref, _, is_written in uses_of_step(plan, step):
+            is_read |= isinstance(ref, InputRef) and ref.index == whole
+            if is_written and is_read and isinstance(ref, OutputRef) and ref.index == new:
+                return False
+    return True
 
 
 def _check_steps(plan: Plan, begin: int, end: int, before: Written) -> Written:
@@ -287,7 +309,7 @@ def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 _KINDS = base.kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, DeviceRef, TypedRef),
     *(CopyStep, HostStep, KernelStep, BranchStep, LoopStep, CollectStep),
-    *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
+    *(ArgumentSpec, KernelSpec, TensorSpec, GrownState, Team, Plan),
     *(PlanSize, base.Formula, ArenaPiece),
     *(
         base.DType,
@@ -317,8 +339,9 @@ def plan_to_data(plan: Plan) -> object:
     for part in (data, *data["kernels"]):
         if not part["sizes"]:
             del part["sizes"]
-    if not data["pieces"]:
-        del data["pieces"]
+    for name in ("pieces", "states"):
+        if not data[name]:
+            del data[name]
     for spec in (*data["inputs"], *data["outputs"], *data["constants"]):
         if spec["room"] is None:
             del spec["room"]

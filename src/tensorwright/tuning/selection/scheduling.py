@@ -159,9 +159,12 @@ class Chooser:
     store: records.RecordStore = field(default_factory=records.MemoryStore)
     is_cold: bool = False
 
-    def of_network(self, parts: Partition, *, has_own_sizes: bool = False) -> list[Scheduled]:
+    def of_network(
+        self, parts: Partition, also: Sequence[Workload] = (), *, has_own_sizes: bool = False
+    ) -> list[Scheduled]:
         """A schedule for each workload of a network: its choice on record, or by `choose`.
 
+        also            workloads that another form of the network has
         has_own_sizes   whether workloads that are not on record are those of `with_own_sizes`, so
                         that several have one schedule
         """
@@ -170,7 +173,7 @@ class Chooser:
         chosen: list[Scheduled] = []
         shared: dict[str, Scheduled] = {}
         with base.without_collection():
-            for workload in parts.workloads:
+            for workload in (*parts.workloads, *also):
                 with base.timed_stage(f"schedule of kernel {workload.key}, {workload.name}"):
                     made = self._measured(workload, together.get(workload.key))
                     own = workload_to_build(workload, target) if has_own_sizes else workload

@@ -69,8 +69,12 @@ def _separate(state: schedule.ScheduleState, target: CpuTarget, parts: int, vect
     tiled = tile_products(builder, target)
     cut = _factor_whole(builder, parts)
     _factor_contiguous(builder, target, vectors, cut, tiled)
+    done = set(tiled)
     for stage in builder.state.stages:
-        if stage.name not in tiled:
+        if stage.name not in done:
+            done |= _fold_inside(builder, stage.name, target)
+    for stage in builder.state.stages:
+        if stage.name not in done:
             _schedule_alone(builder, stage.name, target)
     return builder.sketch(f"separate, {parts} parts of {vectors} vectors" if cut else "separate")
 
@@ -228,6 +232,37 @@ def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> Non
     if outer and outer != list(loops[: len(outer)]):
         builder.do(schedule.Reorder(name, (*outer, *(x for x in loops if x not in outer))))
     steps.parallelise(builder, name, outer[:2], steps.element_work(stage.tensor))
+
+
+def _fold_inside(builder: SketchBuilder, name: str, target: CpuTarget) -> frozenset[str]:
+    """Keep the partial results of a factored product in registers, element by element.
+
+    The largest operand is read once: elements that use the same part of it are neighbours.
+    Returns the stages that are scheduled.
+    """
+    partial = f"{name}_rf"
+    if not builder.state.has_stage(partial) or not is_product(builder.state.stage(partial)):
+        return frozenset()
+    stage, folded = builder.state.stage(name), builder.state.stage(partial)
+    largest = max(
+        expr.loads_of(folded.tensor.body), key=lambda load: accesses.elements_of(load.source)
+    )
+    pairs = zip(stage.tensor.axes, folded.tensor.axes, strict=False)
+    again = {
+        axis.name: accesses.stride_along(largest, own.var) in (0, None)
+        for axis, own in pairs
+        if axis.extent != 1
+    }
+    loops = sorted(again, key=lambda loop: again[loop])
+    if not loops:
+        return frozenset()
+    rest = [loop for loop in stage.loops if loop not in loops]
+    builder.do(schedule.Reorder(name, (*loops, *rest)))
+    builder.do(schedule.ComputeAt(partial, name, loops[-1]))
+    register_tile.vectorise_last(builder, partial, target, _MOST_VECTORS)
+    outer = [loop for loop in loops if not again[loop]]
+    steps.parallelise(builder, name, outer, steps.element_work(folded.tensor))
+    return frozenset((name, partial))
 
 
 def _compute_by_blocks(

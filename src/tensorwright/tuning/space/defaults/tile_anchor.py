@@ -23,6 +23,7 @@ from tensorwright import expr, schedule
 from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.register_tile import CPU_LIMITS, nest, split_vectors
+from tensorwright.tuning.space.roles import PAGE_BYTES
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import pack_constants
 
@@ -255,7 +256,7 @@ def split_reduction(
     others = [axis.name for axis in inside if axis is not main]
     extent = main.length
     block = accesses.period_along(expr.loads_of(stage.tensor.body), main)
-    usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
+    usual = max(divisors(block or extent, _usual_terms(builder.state, stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
     least = min(usual, _MOST_UNROLLED_TERMS)
     steps = tuple(step for step in divisors(block or extent, CPU_LIMITS.unrolled) if step >= least)
@@ -269,18 +270,24 @@ def split_reduction(
     return [*taps, *others, f"{main.name}_o"], [f"{main.name}_i"]
 
 
-def _usual_terms(tensor: expr.Compute, main: expr.Axis, sums: int) -> int:
+def _usual_terms(
+    state: schedule.ScheduleState, tensor: expr.Compute, main: expr.Axis, sums: int
+) -> int:
     """The most terms to unroll: the cost of a step beside its arithmetic must be small.
 
     A product waits for an operand that is read in order, for few results an element: a step takes a
-    whole line of it, so that the processor can predict the loads of the next steps.
+    whole line of it, so that the processor can predict the loads of the next steps.  It predicts
+    inside a page: of rows that lie apart, such as those of a cache of keys, a step takes few.
 
     sums   of a tile: each takes a multiply-add for every term
     """
     if accesses.reads_once(tensor):
         return _UNROLLED
     if sums * _LINE_TERMS <= _MOST_LINE_ADDS and _least_uses(tensor, main) <= _FEW_USES:
-        return _LINE_TERMS
+        loads = expr.loads_of(tensor.body)
+        variable = [load for load in loads if load.source.name not in state.constants]
+        apart = max((accesses.bytes_along(load, main.var) for load in variable), default=0)
+        return _LINE_TERMS if apart * _LINE_TERMS < PAGE_BYTES else _UNROLLED
     return min(_MOST_UNROLLED_TERMS, max(_UNROLLED, _UNROLLED_ADDS // sums))
 
 

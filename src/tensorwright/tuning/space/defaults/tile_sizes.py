@@ -57,6 +57,7 @@ def default_tile(
     blocks: tuple[int, int, int] = (0, 0, 0),
     most_rows: tuple[int, int] = (CPU_LIMITS.rows, 4),
     latency_cycles: float = DELAYED_CYCLES,
+    group: int = 0,
 ) -> tuple[int, int, int]:
     """The register tile (vectors, rows, second rows) with the best estimated share of peak.
 
@@ -79,6 +80,8 @@ def default_tile(
                    as is provable; 0: none do
     most_rows      the rows, second rows, that the first cache holds
     latency_cycles of a sum, from one multiply-add to the next
+    group          rows that share the vectors; a tile of a whole group may keep an element of each
+                   row in a register, and take one vector after the other
     """
     best, best_score = (1, 1, 1), -1.0
     for c in range(1, min(columns, most_columns, 8) + 1):
@@ -89,7 +92,8 @@ def default_tile(
                 held = c * r * second
                 spread = r * second if target.multiplies_by_lane else 1
                 is_whole = all(map(_fits, (c, r, second), (columns, rows, more_rows), blocks))
-                if held + c + spread > target.vector_registers or not is_whole:
+                kept = c + spread if r != group else min(c, r * second) + 1
+                if held + kept > target.vector_registers or not is_whole:
                     continue
                 reads = c + r * second
                 cycles = max(held / 2, reads / 2, vector_cycles * c, latency_cycles)
@@ -290,6 +294,7 @@ class TileChoice:
                 blocks=self.blocks,
                 most_rows=(self.most(self.roles.row), self.most(self.roles.second_row)),
                 latency_cycles=self._latency_cycles(),
+                group=self.roles.group,
             )
         if self.is_wide and self.roles.lanes_group:
             return max(divisors(columns, tile[0])), *tile[1:]

@@ -1,0 +1,235 @@
+"""Caches that grow in place: what a session answers, what it copies, and what it refuses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from tensorwright import load
+from tensorwright.base import Array, InputError, InternalError
+from tensorwright.compiling import compile as compile_model
+from tensorwright.runtime import Executable, verify_plan
+from tensorwright.runtime.sessions import Session
+
+_FLOAT = TensorProto.FLOAT
+PAST = "past_key_values.0.key"
+
+
+def model(width: int = 16, axis: int = 2) -> ModelProto:
+    """A cache of twice the input, its sum, and a hidden state that adds the inputs up."""
+    shape: list[Any] = ["batch", 2, width]
+    shape.insert(axis, "past")
+    new = ["seq" if extent == "past" else extent for extent in shape]
+    nodes = [
+        helper.make_node("Mul", ["x", "two"], ["twice"]),
+        helper.make_node("Concat", [PAST, "twice"], ["present.0.key"], axis=axis),
+        helper.make_node("ReduceSum", ["present.0.key", "axis"], ["y"], keepdims=0),
+        helper.make_node("ReduceSum", ["x", "axis"], ["added"], keepdims=0),
+        helper.make_node("Add", ["state", "added"], ["stateN"]),
+    ]
+    value = helper.make_tensor_value_info
+    inputs = [value("x", _FLOAT, new), value(PAST, _FLOAT, shape)]
+    inputs.append(value("state", _FLOAT, ["batch", 2, width]))
+    outputs = [value(name, _FLOAT, None) for name in ("y", "present.0.key", "stateN")]
+    stored = {"two": np.array(2, np.float32), "axis": np.array([axis])}
+    held = [numpy_helper.from_array(array, name) for name, array in stored.items()]
+    graph = helper.make_graph(nodes, "states", inputs, outputs, held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.fixture(scope="module", params=[0, 1, 2])
+def axis(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(scope="module")
+def executable(axis: int) -> Executable:
+    return compile_model(model(axis=axis))
+
+
+def drawn(axis: int, rows: int, seed: int = 0) -> Array:
+    shape = [1, 2, 16]
+    shape.insert(axis, rows)
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+class Right:
+    """What a session must answer, with all rows of the calls so far."""
+
+    def __init__(self, axis: int) -> None:
+        self.axis = axis
+        self.rows = [drawn(axis, 0)]
+
+    def run(self, x: Array) -> Array:
+        self.rows = [*self.rows, x]
+        total: Array = 2 * np.concatenate(self.rows, self.axis).sum(self.axis)
+        return total
+
+    def check(self, session: Session) -> None:
+        all_rows = np.concatenate(self.rows, self.axis)
+        state = session.state
+        np.testing.assert_array_equal(state[PAST], 2 * all_rows)
+        np.testing.assert_allclose(state["state"], all_rows.sum(self.axis), atol=1e-4)
+        assert session.position == all_rows.shape[self.axis]
+
+
+def test_calls_write_behind_the_rows_and_copy_none(executable: Executable, axis: int) -> None:
+    inner, alone = executable.in_place
+    assert [spec.name for spec in alone.outputs] == ["present.0.key", "stateN"]
+    (state,) = inner.plan.states
+    assert (state.input, state.output, state.axis) == (PAST, "present.0.key", axis)
+    session, right = executable.session(), Right(axis)
+    memory: list[int] = []
+    for number in range(9):
+        x = drawn(axis, 1 + number % 2, number)
+        np.testing.assert_allclose(session.run({"x": x})["y"], right.run(x), atol=1e-4)
+        memory.append(session.state[PAST].__array_interface__["data"][0])
+    right.check(session)
+    assert len(set(memory)) == 5  # room for 1, 3, 6, 12 and 24 rows
+
+
+def test_a_network_without_aligned_rows_has_its_states_copied() -> None:
+    executable = compile_model(model(width=3))
+    assert executable.in_place == ()
+    session, x = executable.session(), np.ones((1, 2, 2, 3), np.float32)
+    for number in (1, 2):
+        np.testing.assert_array_equal(session.run({"x": x})["y"], np.full((1, 2, 3), 4 * number))
+
+
+def test_inputs_of_a_plain_call_are_not_changed(executable: Executable, axis: int) -> None:
+    x, past, state = drawn(axis, 2), drawn(axis, 3, 1), np.zeros((1, 2, 16), np.float32)
+    kept = past.copy()
+    present = executable.run({"x": x, PAST: past, "state": state})["present.0.key"]
+    np.testing.assert_array_equal(present, np.concatenate([kept, 2 * x], axis))
+    np.testing.assert_array_equal(past, kept)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_histories(seed: int, executable: Executable, axis: int, tmp_path: Path) -> None:
+    draw = np.random.default_rng(seed)
+    pairs = [(executable.session(), Right(axis))]
+    for number in range(40):
+        session, right = pairs[draw.integers(len(pairs))]
+        match draw.integers(8):
+            case 0 if len(pairs) < 4:
+                other = Right(axis)
+                other.rows = list(right.rows)
+                pairs.append((session.fork(), other))
+            case 1:
+                session.save(tmp_path / "state")
+                session.reset()
+                session.load(tmp_path / "state")
+            case 2:
+                with pytest.raises(InputError):
+                    session.run({"x": np.zeros((2, 2, 2, 5), np.float32)})
+            case 3:
+                session.reset(session.state or None)
+            case 4:
+                x = drawn(axis, int(draw.integers(1, 5)), 100 * seed + number)
+                session.advance({"x": x})
+                right.run(x)
+            case _:
+                x = drawn(axis, int(draw.integers(1, 5)), 100 * seed + number)
+                np.testing.assert_allclose(session.run({"x": x})["y"], right.run(x), atol=1e-4)
+        for one, its in pairs:
+            if one.state:
+                its.check(one)
+
+
+def test_views_of_the_state_stay_as_they_were(executable: Executable, axis: int) -> None:
+    session = executable.session()
+    session.run({"x": drawn(axis, 2)})
+    view = session.state[PAST]
+    kept = view.copy()
+    for use in (lambda: session.run({"x": drawn(axis, 3, 1)}), session.reset):
+        use()
+    session.run({"x": drawn(axis, 5, 2)})
+    np.testing.assert_array_equal(view, kept)
+
+
+def test_a_call_that_is_killed_leaves_the_state(
+    executable: Executable, axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, right, inner = executable.session(), Right(axis), executable.in_place[0]
+    for number in range(3):
+        x = drawn(axis, 2, number)
+        right.run(x)
+        session.run({"x": x})
+    real = inner.run_in_place
+
+    def killed(inputs: Any, memory: Any) -> Any:
+        real(inputs, memory)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(inner, "run_in_place", killed)
+        with pytest.raises(KeyboardInterrupt):
+            session.run({"x": drawn(axis, 1, 9)})
+    right.check(session)
+    x = drawn(axis, 2, 10)
+    np.testing.assert_allclose(session.run({"x": x})["y"], right.run(x), atol=1e-4)
+    right.check(session)
+
+
+def test_eight_threads_continue_one_prompt(executable: Executable, axis: int) -> None:
+    prompt = executable.session()
+    prompt.run({"x": drawn(axis, 5)})
+    faults: list[BaseException] = []
+
+    def work(seed: int, session: Session) -> None:
+        try:
+            right = Right(axis)
+            right.run(drawn(axis, 5))
+            for number in range(20):
+                x = drawn(axis, 1 + number % 3, 50 * seed + number)
+                np.testing.assert_allclose(session.run({"x": x})["y"], right.run(x), atol=1e-4)
+            right.check(session)
+        except BaseException as error:  # noqa: BLE001  (a thread hands its error over)
+            faults.append(error)
+
+    threads = [threading.Thread(target=work, args=(n, prompt.fork())) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+
+
+def test_a_file_keeps_the_plan_of_sessions(
+    executable: Executable, axis: int, tmp_path: Path
+) -> None:
+    executable.save(tmp_path / "net.tw")
+    other = load(tmp_path / "net.tw")
+    for one, its in zip(other.in_place, executable.in_place, strict=True):
+        assert one.plan.states == its.plan.states
+    x = drawn(axis, 2)
+    session, right = other.session(), Right(axis)
+    np.testing.assert_allclose(session.run({"x": x})["y"], right.run(x), atol=1e-4)
+
+
+def test_a_step_that_reads_rows_too_early_is_refused(executable: Executable) -> None:
+    inner = executable.in_place[0]
+    with pytest.raises(InternalError, match="before all new ones are written"):
+        verify_plan(replace(inner.plan, steps=tuple(reversed(inner.plan.steps)), teams=()))
+
+
+@pytest.mark.parametrize("pairs", [{"state": "stateN"}, {PAST: "present.0.key"}])
+def test_a_part_of_the_states_may_be_named(pairs: dict[str, str]) -> None:
+    executable = compile_model(model())
+    session = executable.session(pairs)
+    zeros: dict[str, Callable[[], Array]] = {
+        PAST: lambda: np.zeros((1, 2, 0, 16), np.float32),
+        "state": lambda: np.zeros((1, 2, 16), np.float32),
+    }
+    given = {name: make() for name, make in zeros.items() if name not in pairs}
+    x = np.ones((1, 2, 3, 16), np.float32)
+    for number in (1, 2):
+        y = session.run({"x": x, **given})["y"]
+        assert y.flat[0] == 6 * (number if PAST in pairs else 1)
