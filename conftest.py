@@ -1,11 +1,8 @@
-"""What all tests share, also examples in docstrings: a machine, seeds, turns."""
+"""What all tests share, also examples in docstrings: a machine, and seeds."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from fcntl import LOCK_EX, LOCK_SH, flock
 from pathlib import Path
 
 import pytest
@@ -34,28 +31,3 @@ def pytest_configure() -> None:
     missing = missing_here(cpu_target("native"))
     if missing:
         raise pytest.UsageError(f"tests cannot run here as on {knobs.ASSUME.get()}: {missing}")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Let a test that measures times (`alone`) run while the other workers wait."""
-    if not _is_worker():
-        return (yield)
-    folder = item.config.cache.mkdir("turns")
-    mode = LOCK_SH if item.get_closest_marker("alone") is None else LOCK_EX
-    # Who waits to be alone keeps the others from starting: they would overtake it for ever.
-    with ExitStack() as turn:
-        with _locked(folder / "next", LOCK_EX):
-            turn.enter_context(_locked(folder / "turn", mode))
-        return (yield)
-
-
-def _is_worker() -> bool:
-    return "PYTEST_XDIST_WORKER" in os.environ
-
-
-@contextmanager
-def _locked(path: Path, mode: int) -> Iterator[None]:
-    with path.open("a") as file:
-        flock(file, mode)
-        yield

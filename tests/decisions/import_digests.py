@@ -11,11 +11,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -48,18 +48,18 @@ _PROGRAMS = {
 def texts() -> Iterator[tuple[str, Callable[[], str]]]:
     """The name of each line, and what makes its text."""
     for recipe in (*RECIPES, *OF_ONNXRUNTIME):
-        yield f"onnx {recipe}", partial(_imported, recipe)
-        yield f"export {recipe}", partial(_written, recipe)
+        yield f"onnx {recipe}", functools.partial(_imported, recipe)
+        yield f"export {recipe}", functools.partial(_written, recipe)
     for name in NETWORKS:
-        yield f"network {name}", partial(_network, name)
-        yield f"export network {name}", partial(_network, name, is_written=True)
+        yield f"network {name}", functools.partial(_network, name)
+        yield f"export network {name}", functools.partial(_network, name, is_written=True)
     for case in CASES:
-        yield f"aten {case[0]}", partial(_traced, case[0])
+        yield f"aten {case[0]}", functools.partial(_traced, case[0])
     for name in _PROGRAMS:
-        yield f"program {name}", partial(_program, name)
+        yield f"program {name}", functools.partial(_program, name)
     for path in sorted(_SAVED.glob("torch-2.1*/*.pt2")):
         if path.stem != "counter":
-            yield f"file {path.parent.name}/{path.stem}", partial(_file, path)
+            yield f"file {path.parent.name}/{path.stem}", functools.partial(_file, path)
 
 
 def page() -> str:
@@ -101,6 +101,7 @@ def model_text(model: onnx.ModelProto) -> str:
     return onnx.printer.to_text(copy)
 
 
+@functools.cache
 def _graph(recipe: Recipe) -> Graph:
     case = operator_cases.cases_of(recipe)[0]
     model, _ = operator_cases.model_of(case, operator_cases.arrays_of(case))
@@ -121,8 +122,13 @@ def _written(recipe: Recipe) -> str:
         return str(error)
 
 
+@functools.cache
+def _of_network(name: str) -> Graph:
+    return load_onnx(exported(NETWORKS[name]), sizes=NETWORKS[name].sizes)
+
+
 def _network(name: str, *, is_written: bool = False) -> str:
-    graph = load_onnx(exported(NETWORKS[name]), sizes=NETWORKS[name].sizes)
+    graph = _of_network(name)
     return model_text(to_onnx(graph)) if is_written else graph_text(graph)
 
 

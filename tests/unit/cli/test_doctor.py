@@ -70,6 +70,8 @@ def test_what_it_measures_is_kept_with_its_date(
     monkeypatch.setenv("TENSORWRIGHT_THREADS", "1")
     measured = [ceilings(1, 2e11, "2026-01-31T"), ceilings(1, 1e11, "2026-02-01T")]
     loads = iter([Load(), Load(), Load(0.9, 0.0, 2, "python 812")])
+    for others in ("programs", "devices"):
+        monkeypatch.setattr(doctor, others, list)
     monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[0])
     monkeypatch.setattr(LoadWatch, "load", lambda _: next(loads))
     assert "200 GFLOP/s; memory 20 GB/s\n" in invoke("doctor").stdout
