@@ -48,7 +48,11 @@ def cut_piece(graph: Graph, draw: random.Random) -> Graph:
     """Some operators of a network that are connected, three of four times around one that moves
     elements.  What they read of the others is an input.
     """
-    small = [node for node in graph.nodes if _most_elements(graph, node) <= _MOST_ELEMENTS]
+    small = [
+        node
+        for node in graph.nodes
+        if not node.graphs and _most_elements(graph, node) <= _MOST_ELEMENTS
+    ]
     moving = [node for node in small if node.operator in _MOVING]
     wanted = draw.randrange(3, 15)
     chosen = {draw.choice(moving if moving and draw.random() < 0.75 else small)}

@@ -181,7 +181,9 @@ def _built(piece: _Piece) -> BoundWorkload:
             physical = physical_compute(tensor, layouts, sources)
             sources[tensor] = replace(physical, name=names[tensor])
         else:
-            entry = _physical_input(graph, tensor, names[tensor])
+            layout = graph.layouts.get(tensor.name, PLAIN)
+            shape = physical_shape(sizes_of(graph.types[tensor.name]), layout)
+            entry = expr.Placeholder(names[tensor], shape, tensor.dtype)
             origin[entry.name] = tensor.name
             sources[tensor] = entry
     made = tuple(each for name in given if isinstance(each := sources[plain[name]], expr.Compute))
@@ -347,12 +349,6 @@ def _number(graph: Graph, tensor: expr.Tensor) -> expr.Const | None:
     if array is None or array.size != 1:
         return None
     return expr.constant(array.reshape(()).item(), tensor.dtype)
-
-
-def _physical_input(graph: Graph, tensor: expr.Placeholder, name: str) -> expr.Placeholder:
-    type_ = graph.types[tensor.name]
-    layout = graph.layouts.get(tensor.name, PLAIN)
-    return expr.Placeholder(name, physical_shape(sizes_of(type_), layout), tensor.dtype)
 
 
 def _short_names(order: Iterable[expr.Tensor], graph: Graph) -> Mapping[expr.Tensor, str]:

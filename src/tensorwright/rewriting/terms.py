@@ -306,15 +306,11 @@ def canonical_rule(rule: Rule) -> Rule:
 
 def rename_rule(rule: Rule, names: Mapping[str, str]) -> Rule:
     """Give the inputs of a rule other names, in its condition too."""
-    return replace(
-        rule,
-        left=tuple(rename(term, names) for term in rule.left),
-        right=tuple(rename(term, names) for term in rule.right),
-        condition=tuple(_rename_fact(fact, names) for fact in rule.condition),
+    condition = tuple(
+        Rank(names.get(fact.name, fact.name), fact.rank)
+        if isinstance(fact, Rank)
+        else resized_fact(fact, lambda extent: _renamed(extent, names))
+        for fact in rule.condition
     )
-
-
-def _rename_fact(fact: ConditionAtom, names: Mapping[str, str]) -> ConditionAtom:
-    if isinstance(fact, Rank):
-        return Rank(names.get(fact.name, fact.name), fact.rank)
-    return resized_fact(fact, lambda extent: _renamed(extent, names))
+    left, right = (tuple(rename(each, names) for each in side) for side in (rule.left, rule.right))
+    return replace(rule, left=left, right=right, condition=condition)

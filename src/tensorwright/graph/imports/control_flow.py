@@ -78,8 +78,10 @@ def convert_loop(call: Call, nested: bodies.Nested) -> Results:
         and isinstance(written, int)
         and (written <= MOST_ITERATIONS or not call.has(0))
     ):
-        results = _unrolled(call, nested, body, written)
-        if results is not None:
+        results = nested.attempt(
+            lambda draft: _written_out(replace(call, builder=draft), nested, body, written)
+        )
+        if results is not None:  # else a condition is not known
             return results
     return bodies.kept_loop(call, nested, body, count)
 
@@ -91,13 +93,6 @@ def _count(call: Call) -> Index | None:
     if isinstance(call.operand(0), SizeArray):
         return call.index(0, "trip count")
     return None if call.static_value(0) is None else int(call.scalar(0, "trip count"))
-
-
-def _unrolled(call: Call, nested: bodies.Nested, body: GraphProto, count: int) -> Results | None:
-    """The results of a loop that is written out; None where a condition is not known."""
-    return nested.attempt(
-        lambda draft: _written_out(replace(call, builder=draft), nested, body, count)
-    )
 
 
 def _written_out(call: Call, nested: bodies.Nested, body: GraphProto, count: int) -> Results | None:
@@ -127,10 +122,6 @@ def _written_out(call: Call, nested: bodies.Nested, body: GraphProto, count: int
     return (*state, *(call.stack(row, 0) for row in rows))
 
 
-def _direction(call: Call, name: str, count: int) -> tuple[int, ...]:
-    return call.integers(name, (0,) * count)
-
-
 def convert_scan(call: Call, nested: bodies.Nested) -> Results:
     """The iterations one after another, each on one slice of the scanned inputs."""
     body, scanned = _body(call, "body"), call.integer("num_scan_inputs")
@@ -138,8 +129,8 @@ def convert_scan(call: Call, nested: bodies.Nested) -> Results:
         raise call.unsupported("the form before operator set 9 is not supported")
     held = len(call.operands) - scanned
     state = [call.operand(at) for at in range(held)]
-    axes = _direction(call, "scan_input_axes", scanned)
-    backwards = _direction(call, "scan_input_directions", scanned)
+    axes = call.integers("scan_input_axes", (0,) * scanned)
+    backwards = call.integers("scan_input_directions", (0,) * scanned)
     steps = call.sizes(held)[axes[0]] if scanned else 0
     if not isinstance(steps, int) or steps > MOST_ITERATIONS:
         return bodies.kept_scan(call, nested, body, held, steps)
@@ -155,7 +146,7 @@ def convert_scan(call: Call, nested: bodies.Nested) -> Results:
         state = list(results[:held])
         for row, value in zip(rows, results[held:], strict=True):
             row.append(value)
-    out_axes = _direction(call, "scan_output_axes", produced)
+    out_axes = call.integers("scan_output_axes", (0,) * produced)
     if not steps:
         slices = [_empty_slice(call, held + at, axes[at]) for at in range(scanned)]
         given = dict(zip(names, (*state, *slices), strict=True))
@@ -164,7 +155,7 @@ def convert_scan(call: Call, nested: bodies.Nested) -> Results:
             *state,
             *(np.moveaxis(rows, 0, axis) for rows, axis in zip(empty, out_axes, strict=True)),
         )
-    reverse = _direction(call, "scan_output_directions", produced)
+    reverse = call.integers("scan_output_directions", (0,) * produced)
     stacked = [
         call.stack(row[::-1] if back else row, axis)
         for row, axis, back in zip(rows, out_axes, reverse, strict=True)

@@ -47,7 +47,11 @@ def expand_standard(
     `types` gives the type of each input; names inside the body get the prefix.
     """
     inputs = [
-        helper.make_tensor_value_info(name, _ONNX_DTYPES[types[name].dtype], _extents(types[name]))
+        helper.make_tensor_value_info(
+            name,
+            _ONNX_DTYPES[types[name].dtype],
+            [extent if isinstance(extent, int) else None for extent in types[name].shape],
+        )
         for name in dict.fromkeys(node.input)
         if name
     ]
@@ -64,11 +68,6 @@ def expand_standard(
     kept = {*node.input, *node.output}
     versions = [o.version for o in inlined.opset_import if o.domain in ("", "ai.onnx")]
     return tuple(_renamed(inlined.graph.node, kept, prefix)), versions[0] if versions else opset
-
-
-def _extents(given: TensorType) -> list[int | None]:
-    """The extents, None for named sizes."""
-    return [extent if isinstance(extent, int) else None for extent in given.shape]
 
 
 def _with_defaults(node: NodeProto, opset: int) -> NodeProto:

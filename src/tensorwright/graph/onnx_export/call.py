@@ -26,7 +26,7 @@ from tensorwright.base import DType, TensorType, UnsupportedError
 from tensorwright.graph.graph import Graph, Node, free_name
 from tensorwright.graph.imports.counterparts import names_of
 from tensorwright.graph.imports.tensors import DTYPES
-from tensorwright.ops import AttributeValue, as_size, operator, sizes_of
+from tensorwright.ops import as_size, operator, sizes_of
 
 _Place: TypeAlias = tuple[str, int]
 """An input and one of its axes."""
@@ -61,11 +61,11 @@ class _SizeSource:
 class SizeTensors:
     """The tensors that hold sizes of a model; mutable, lives inside one export.
 
-    types   of the inputs, whose shapes tell the sizes       fresh   makes a name that nothing has
+    types   of the inputs, whose shapes tell the sizes       taken   the names that something has
     """
 
     types: Mapping[str, TensorType]
-    fresh: Callable[[str], str]
+    taken: set[str]
     nodes: list[NodeProto] = field(default_factory=list)
     initializers: list[TensorProto] = field(default_factory=list)
     _places: dict[expr.Index, _Place] = field(init=False)
@@ -102,7 +102,9 @@ class SizeTensors:
             return self._write("Shape", (name,), start=axis, end=axis + 1)
         told = self._sources.get(value)
         if told is not None:
-            multiple = _difference(self._extent(told.extent), told.rest, self._extent)
+            multiple = self._extent(told.extent)
+            if told.rest != 0:
+                multiple = multiple.apply("Sub", self._extent(told.rest))
             return (multiple if told.factor == 1 else multiple.apply("Div", told.factor)).name
         if isinstance(value, expr.FloorDiv) and not expr.is_nonnegative(value.dividend):
             raise _refused(value, f"{value.dividend} may be negative, and it rounds to zero then")
@@ -115,7 +117,7 @@ class SizeTensors:
         """The result of an operator, written once; of a number, as text, without operands."""
         key = (f"{operator} {attributes}", operands)
         if key not in self._names:
-            name = self._names[key] = self.fresh("size")
+            name = self._names[key] = fresh(self.taken, "size")
             if operands:
                 node = helper.make_node(operator, operands, [name])
                 node.attribute.extend(helper.make_attribute(*each) for each in attributes.items())
@@ -144,12 +146,6 @@ def _size_sources(extents: Iterable[expr.Index]) -> Iterator[tuple[expr.NamedSiz
                 yield size, _SizeSource(extent, rest, factor)
         if len(told) == before:
             return
-
-
-def _difference(
-    extent: _Extent, rest: expr.Index, value: Callable[[expr.Index], _Extent]
-) -> _Extent:
-    return extent if rest == 0 else extent.apply("Sub", value(rest))
 
 
 def _sum(extents: Iterable[_Extent | int]) -> _Extent:
@@ -210,9 +206,7 @@ class Writing:
     def of(graph: Graph, opset: int) -> Writing:
         """An empty one for a whole model."""
         taken = set(graph.types)
-        return Writing(
-            taken, SizeTensors(graph.input_types, lambda s: fresh(taken, s)), opset=opset
-        )
+        return Writing(taken, SizeTensors(graph.input_types, taken), opset=opset)
 
     def inside(self) -> Writing:
         """An empty one for a graph inside of a node."""
@@ -238,22 +232,6 @@ class ExportCall:
     types: Mapping[str, TensorType]
     writing: Writing
 
-    def attribute(self, name: str) -> AttributeValue:
-        """An attribute of the node."""
-        return self.node.attribute_map[name]
-
-    def ints(self, name: str) -> tuple[int, ...]:
-        """An attribute that is a tuple of integers."""
-        return self.node.ints(name)
-
-    def integer(self, name: str) -> int:
-        """An integer or bool attribute, as an integer."""
-        return self.node.integer(name)
-
-    def number(self, name: str) -> float:
-        """A number attribute."""
-        return self.node.number(name)
-
     def alike(self, theirs: str, *inputs: str, **attributes: OnnxValue) -> str:
         """Write an ONNX node with the attributes that ours has alike, behind those that are given.
 
@@ -270,21 +248,17 @@ class ExportCall:
     def _value(self, name: str, kind: defs.OpSchema.AttrType) -> OnnxValue:
         match kind:
             case defs.OpSchema.AttrType.INTS:
-                return self.ints(name)
+                return self.node.ints(name)
             case defs.OpSchema.AttrType.STRING:
-                return str(self.attribute(name))
+                return str(self.node.attribute_map[name])
             case defs.OpSchema.AttrType.FLOAT:
-                return self.number(name)
+                return self.node.number(name)
             case _:
-                return int(self.number(name))
+                return int(self.node.number(name))
 
     def type_at(self, position: int) -> TensorType:
         """The type of an input."""
         return self.types[self.node.inputs[position]]
-
-    def rank(self, position: int) -> int:
-        """How many dimensions an input has."""
-        return len(self.type_at(position).shape)
 
     def sizes(self, name: str) -> str:
         """The tensor of an attribute that is a tuple of integers, or of named sizes."""
@@ -295,7 +269,7 @@ class ExportCall:
 
     def size(self, name: str) -> str:
         """The tensor without a dimension of an attribute that is an integer or a named size."""
-        return self.scalar(as_size(self.attribute(name)))
+        return self.scalar(as_size(self.node.attribute_map[name]))
 
     def scalar(self, value: expr.Index) -> str:
         """The tensor without a dimension of an integer or a named size."""

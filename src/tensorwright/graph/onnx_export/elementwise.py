@@ -40,7 +40,7 @@ def _clip(call: ExportCall) -> None:
     dtype = call.type_at(0).dtype
     inputs = [call.node.inputs[0]]
     for name, open_at in (("min", -math.inf), ("max", math.inf)):
-        value = call.number(name)
+        value = call.node.number(name)
         if value == open_at:
             inputs.append("")
             continue
@@ -51,7 +51,7 @@ def _clip(call: ExportCall) -> None:
 
 
 def _cast(call: ExportCall) -> None:
-    target = call.attribute("to")
+    target = call.node.attribute_map["to"]
     if isinstance(target, DType):
         call.emit("Cast", to=ONNX_DTYPES[target])
 
@@ -88,7 +88,7 @@ def _shift(direction: str) -> ExportRule:
 
 def _reduce(operator: str) -> ExportRule:
     def rule(call: ExportCall) -> None:
-        axes = call.ints("axes")
+        axes = call.node.ints("axes")
         call.needs_opset(20 if call.type_at(0).dtype is DType.BOOL else 18)
         call.alike(operator, *call.node.inputs, *([call.constant(axes)] if axes else []))
 
@@ -129,31 +129,31 @@ def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
 
 
 def _transpose(call: ExportCall) -> None:
-    perm = call.ints("perm") or tuple(reversed(range(call.rank(0))))
+    perm = call.node.ints("perm") or tuple(reversed(range(len(call.type_at(0).shape))))
     call.emit("Transpose", perm=perm)
 
 
 def _slice(call: ExportCall) -> None:
     count = len(call.node.sizes("starts"))
-    axes = call.ints("axes") or tuple(range(count))
-    steps = call.ints("steps") or (1,) * count
+    axes = call.node.ints("axes") or tuple(range(count))
+    steps = call.node.ints("steps") or (1,) * count
     operands = [call.sizes("starts"), call.sizes("ends"), call.constant(axes), call.constant(steps)]
     call.emit("Slice", [*call.node.inputs, *operands])
 
 
 def _pad(call: ExportCall) -> None:
-    mode = str(call.attribute("mode"))
+    mode = str(call.node.attribute_map["mode"])
     if mode == "wrap":
         call.needs_opset(19)
     inputs = [*call.node.inputs, call.sizes("pads")]
     if mode == "constant":
-        inputs.append(call.constant(call.number("value"), call.type_at(0).dtype))
+        inputs.append(call.constant(call.node.number("value"), call.type_at(0).dtype))
     call.alike("Pad", *inputs)
 
 
 def _resize(call: ExportCall) -> None:
     call.needs_opset(19)
-    given, sizes = call.attribute("scales"), call.node.sizes("sizes")
+    given, sizes = call.node.attribute_map["scales"], call.node.sizes("sizes")
     scales = tuple(s for s in given if isinstance(s, float)) if isinstance(given, tuple) else ()
     inputs = [*call.node.inputs, ""]
     if scales:
@@ -181,7 +181,7 @@ def _one_hot(call: ExportCall) -> None:
 
 
 def _topk(call: ExportCall) -> None:
-    k = as_size(call.attribute("k"))
+    k = as_size(call.node.attribute_map["k"])
     count = call.constant([k]) if isinstance(k, int) else call.writing.sizes.vector((k,))
     call.alike("TopK", *call.node.inputs, count)
 
@@ -193,7 +193,7 @@ def _tree_leaves(call: ExportCall) -> None:
     fixed = [each for each in shape if isinstance(each, int)]
     target = call.constant(fixed) if len(fixed) == 2 else call.writing.sizes.vector(shape)
     nodes = call.step("Expand", roots, target)
-    for _ in range(call.integer("depth")):
+    for _ in range(call.node.integer("depth")):
         columns = call.step("Gather", features, nodes)
         read = call.step("GatherElements", x, columns, axis=1)
         is_greater = call.step("Greater", read, call.step("Gather", limits, nodes))
@@ -219,32 +219,33 @@ def _output_dtype(call: ExportCall) -> DType:
 
 
 def _full(call: ExportCall) -> None:
-    given = call.attribute("value")
+    given = call.node.attribute_map["value"]
     if isinstance(given, OpenSize):
         value = call.step("Cast", call.scalar(as_size(given)), to=_onnx(call))
     else:
-        value = call.constant(call.number("value"), _output_dtype(call))
+        value = call.constant(call.node.number("value"), _output_dtype(call))
     call.emit("Expand", (value, call.sizes("shape")))
 
 
 def _range(call: ExportCall) -> None:
     """The numbers themselves, where they are known."""
-    if not isinstance(call.attribute("size"), int) or isinstance(call.attribute("start"), OpenSize):
+    given = call.node.attribute_map
+    if not isinstance(given["size"], int) or isinstance(given["start"], OpenSize):
         _open_range(call)
         return
-    start, step = call.number("start"), call.number("step")
-    values = start + np.arange(call.integer("size")) * step
+    start, step = call.node.number("start"), call.node.number("step")
+    values = start + np.arange(call.node.integer("size")) * step
     call.emit("Identity", (call.constant(values, _output_dtype(call)),))
 
 
 def _open_range(call: ExportCall) -> None:
     """From start to before start + size * step, all of them integers."""
-    given, step = call.attribute("start"), call.number("step")
+    given, step = call.node.attribute_map["start"], call.node.number("step")
     start = int(given) if isinstance(given, float) and given.is_integer() else given
     if isinstance(start, float) or not step.is_integer():
         raise call.unsupported(f"steps of {step} from {start} to a size are rounded")
     first = as_size(start)
-    ends = (first, first + as_size(call.attribute("size")) * int(step))
+    ends = (first, first + as_size(call.node.attribute_map["size"]) * int(step))
     made = call.step("Range", *map(call.scalar, (*ends, int(step))))
     call.emit("Cast", (made,), to=_onnx(call))
 
@@ -255,7 +256,7 @@ def _onnx(call: ExportCall) -> int:
 
 def _eye_like(call: ExportCall) -> None:
     rows, columns = call.type_at(0).extents
-    values = np.eye(rows, columns, call.integer("k"))
+    values = np.eye(rows, columns, call.node.integer("k"))
     call.emit("Identity", (call.constant(values, _output_dtype(call)),))
 
 
@@ -269,7 +270,7 @@ def _quantize(call: ExportCall) -> None:
 
 def _dequantize_blocks(call: ExportCall) -> None:
     """Codes by shifts of whole words, in a dimension of their own."""
-    bits = call.integer("bits")
+    bits = call.node.integer("bits")
     parts, half = 32 // bits, 1 << (bits - 1)
     blocks, columns = call.type_at(1).extents
     shifts = call.constant(np.arange(0, 32, bits).reshape(1, parts, 1), DType.U32)
@@ -314,12 +315,12 @@ MOVEMENT: ExportTable = (
 
 
 def _conv(operator: str) -> ExportRule:
-    return lambda call: call.alike(operator, group=call.integer("groups"))
+    return lambda call: call.alike(operator, group=call.node.integer("groups"))
 
 
 def _pool(counterpart: counterparts.Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
-        has_steps = any(d != 1 for d in call.ints("dilations"))
+        has_steps = any(d != 1 for d in call.node.ints("dilations"))
         call.needs_opset(19 if has_steps else 0)
         is_old = counterpart.theirs == "AveragePool" and not has_steps
         call.alike(counterpart.theirs, **({"dilations": ()} if is_old else {}))
@@ -329,12 +330,12 @@ def _pool(counterpart: counterparts.Counterpart) -> ExportRule:
 
 def _attention(call: ExportCall) -> None:
     call.needs_opset(23)
-    if call.attribute("nan_weights") == "zero":
+    if call.node.attribute_map["nan_weights"] == "zero":
         raise call.unsupported("it makes weights that are NaN 0")
-    attributes: dict[str, OnnxValue] = {"is_causal": call.integer("causal")}
+    attributes: dict[str, OnnxValue] = {"is_causal": call.node.integer("causal")}
     for name in ("scale", "softcap"):
-        if call.number(name):
-            attributes[name] = call.number(name)
+        if call.node.number(name):
+            attributes[name] = call.node.number(name)
     call.emit("Attention", **attributes)
 
 

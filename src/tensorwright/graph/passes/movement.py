@@ -105,7 +105,7 @@ def slice_for_gather(copy: Copy, node: Node) -> Sequence[str] | None:
     if index is None or index.size != 1:
         return None
     shape = sizes_of(copy.type_of(node.inputs[0]))
-    axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
+    axis = node.integer("axis") % len(shape)
     position = int(index.reshape(()))
     extent = shape[axis]
     if not decided(extent > position) or not decided(extent >= -position):
@@ -135,7 +135,7 @@ def move_whole_rows(copy: Copy, node: Node) -> Sequence[str] | None:
     """
     x, indices, *updates = node.inputs
     shape, asked = copy.type_of(x).shape, copy.type_of(indices).shape
-    axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
+    axis = node.integer("axis") % len(shape)
     is_scatter = node.operator == "scatter_elements"
     is_whole = shape[:axis] == asked[:axis] and shape[axis + 1 :] == asked[axis + 1 :]
     has_rows = any(extent != 1 for extent in shape[axis + 1 :]) and 0 not in shape[axis + 1 :]
@@ -185,7 +185,7 @@ def reshape_joined(copy: Copy, node: Node) -> Sequence[str] | None:
     if len(node.inputs) < 2:
         return None
     shape = copy.result(node).shape
-    axis = int(node.attribute_map["axis"]) % len(shape)  # type: ignore[arg-type]
+    axis = node.integer("axis") % len(shape)
     before = [copy.producer(name) for name in node.inputs]
     sources = [each.inputs[0] for each in before if each and each.operator == "reshape"]
     if len(sources) < len(before) or any(extent != 1 for extent in shape[:axis]):

@@ -241,7 +241,9 @@ class Matcher(Generic[Data]):
             if index == len(wanted) - 1 and len(actual) > len(wanted):
                 value = actual[index:]
             if isinstance(param, str) and is_parameter_variable(param):
-                number = self._number(value)
+                number = self._numbers.setdefault(value, len(self._values))
+                if number == len(self._values):
+                    self._values.append(value)
                 if bound.setdefault(pattern.variables.params.index(param), number) != number:
                     return None
             elif isinstance(value, tuple):
@@ -251,12 +253,6 @@ class Matcher(Generic[Data]):
             elif param != value:
                 return None
         return tuple(bound.items()), tuple(sizes)
-
-    def _number(self, value: Value) -> int:
-        number = self._numbers.setdefault(value, len(self._values))
-        if number == len(self._values):
-            self._values.append(value)
-        return number
 
 
 def _bind(partials: list[Partial], index: int, leader: Id) -> list[Partial]:

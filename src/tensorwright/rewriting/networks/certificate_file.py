@@ -162,13 +162,11 @@ def _type_text(data: TensorData) -> str:
 
 def read_certificate(path: Path) -> Certificate:
     """Read a file.  Raises: UsageError where it cannot be read, or is not a certificate."""
+    where = f"file {path}"
     try:
-        text = path.read_text(encoding="utf-8")
+        return parse_certificate(path.read_text(encoding="utf-8"), where)
     except (OSError, UnicodeDecodeError) as error:
-        raise _fault(
-            f"file {path}", getattr(error, "strerror", None) or "it is not text"
-        ) from error
-    return parse_certificate(text, f"file {path}")
+        raise _fault(where, getattr(error, "strerror", None) or "it is not text") from error
 
 
 def _fault(where: str, reason: str) -> UsageError:

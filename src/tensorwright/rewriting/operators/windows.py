@@ -18,13 +18,12 @@ import re
 from dataclasses import dataclass
 
 from tensorwright.ops import Attributes, automatic_pads
-from tensorwright.rewriting.assumptions import IllTyped, Needs, Params, ShapeRule, Shapes
+from tensorwright.rewriting.assumptions import IllTyped, Needs, Params, Shapes
 from tensorwright.rewriting.dims import Extent, Shape
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
     IntShape,
-    MeaningRule,
     RewriteOperator,
     Step,
 )
@@ -58,11 +57,6 @@ class Windows:
     kernel: tuple[Parameter, ...]
     padding: Parameter
     taps: Parameter
-
-    @property
-    def dimensions(self) -> int:
-        """How many dimensions they move over."""
-        return len(self.strides)
 
     @property
     def rank(self) -> int:
@@ -190,19 +184,15 @@ def pads_of(padding: Param, x: Shape, kernel: IntShape, strides: IntShape) -> In
     return tuple(map(number, pads))
 
 
-def _conv_shape(windows: Windows) -> ShapeRule:
-    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-        x, w = shapes
-        needs.rank(x, windows.rank)
-        needs.rank(w, windows.rank)
-        *strides, padding, _ = params
-        needs.divides(w[1], x[1])
-        groups = x[1] // w[1]
-        needs.divides(groups, w[0])
-        extents = window_extents(x[2:], w[2:], tuple(map(size, strides)), padding, needs)
-        return (x[0], w[0], *extents)
-
-    return rule
+def _conv_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x, w), (*strides, padding, _) = shapes, params
+    for each in shapes:
+        needs.rank(each, 2 + len(strides))
+    needs.divides(w[1], x[1])
+    groups = x[1] // w[1]
+    needs.divides(groups, w[0])
+    extents = window_extents(x[2:], w[2:], tuple(map(size, strides)), padding, needs)
+    return (x[0], w[0], *extents)
 
 
 def _conv(params: Params, shapes: Shapes) -> tuple[Step, ...]:
@@ -243,7 +233,7 @@ _LARGER = tuple(Parameter(name, is_size=True) for name in ("kernel_h", "kernel_w
 def _convolution(name: str, windows: Windows) -> RewriteOperator:
     return RewriteOperator(
         name,
-        _conv_shape(windows),
+        _conv_shape,
         _conv,
         arguments=(TENSOR, ArgumentRole.KERNEL),
         parameters=(*windows.strides, windows.taps, _ACTIVATION),
@@ -265,39 +255,27 @@ CONVOLUTIONS = (
 )
 
 
-def _shape(windows: Windows) -> ShapeRule:
-    dimensions = windows.dimensions
-
-    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-        (x,) = shapes
-        needs.rank(x, windows.rank)
-        sizes = tuple(map(size, params[:-1]))
-        kernel, strides = sizes[:dimensions], sizes[dimensions:]
-        need_positive((*kernel, *strides), "a kernel or stride", needs)
-        extents = window_extents(x[2:], kernel, strides, params[-1], needs)
-        need_elements(params[-1], kernel, needs)
-        return (*x[:2], *extents)
-
-    return rule
-
-
-def _meaning(windows: Windows, name: str, more: Attributes) -> MeaningRule:
-    dimensions = windows.dimensions
-
-    def rule(params: Params, shapes: Shapes) -> tuple[Step, ...]:
-        numbers = tuple(map(number, params[:-1]))
-        kernel, strides = numbers[:dimensions], numbers[dimensions:]
-        pads = pads_of(params[-1], shapes[0], kernel, strides)
-        return (Step(name, {"kernel": kernel, "strides": strides, "pads": pads, **more}),)
-
-    return rule
+def _pool_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,), sizes = shapes, tuple(map(size, params[:-1]))
+    kernel, strides = sizes[: len(sizes) // 2], sizes[len(sizes) // 2 :]
+    needs.rank(x, 2 + len(kernel))
+    need_positive(sizes, "a kernel or stride", needs)
+    extents = window_extents(x[2:], kernel, strides, params[-1], needs)
+    need_elements(params[-1], kernel, needs)
+    return (*x[:2], *extents)
 
 
 def _pool(windows: Windows, name: str, operator: str, more: Attributes) -> RewriteOperator:
+    def meaning(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+        sizes = tuple(map(number, params[:-1]))
+        kernel, strides = sizes[: len(sizes) // 2], sizes[len(sizes) // 2 :]
+        pads = pads_of(params[-1], shapes[0], kernel, strides)
+        return (Step(operator, {"kernel": kernel, "strides": strides, "pads": pads, **more}),)
+
     return RewriteOperator(
         name,
-        _shape(windows),
-        _meaning(windows, operator, more),
+        _pool_shape,
+        meaning,
         parameters=(*windows.kernel, *windows.strides, windows.padding),
         rank=windows.rank,
     )

@@ -20,7 +20,6 @@ from math import prod
 
 import numpy as np
 
-from tensorwright.expr import Array
 from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import Limits
@@ -76,7 +75,10 @@ def conditioned(rule: Rule) -> Rule | None:
     first: Rule | None = None
     for problem in problems_of(rule):
         for shapes in _plain_shapes(problem):
-            inputs = {name: _ramp(shape) for name, shape in shapes.items()}
+            inputs = {  # numbers of both signs, no two alike in a row
+                name: ((np.arange(prod(shape)) * 7 + 3) % 11 - 5.0).reshape(shape)
+                for name, shape in shapes.items()
+            }
             if try_inputs(rule, inputs) is not None:
                 continue
             for holds in (_is_not_refuted, _is_proved):
@@ -116,12 +118,6 @@ def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
         shapes = shapes_at(problem, values)
         if shapes is not None and fits(problem, shapes):
             yield shapes
-
-
-def _ramp(shape: IntShape) -> Array:
-    """Numbers of both signs, no two alike in a row."""
-    size = prod(shape)
-    return ((np.arange(size) * 7 + 3) % 11 - 5.0).reshape(shape)
 
 
 def without_needless_ranks(rule: Rule) -> Rule:

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from tensorwright.base import DType
-from tensorwright.expr import Index
 from tensorwright.graph.imports.ai_onnx_ml.scores import f32, numbers, rows_of
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.ops import Array, product_of
@@ -84,15 +83,11 @@ def _vectorizer(call: Call) -> Results:
     """Columns of all inputs, as floats."""
     parts: list[Operand] = []
     for tensor in call.tensors():
-        rank = len(call.sizes(tensor))
-        flat = tensor if rank == 2 else call.add("reshape", tensor, shape=_as_rows(call, tensor))
+        first, *rest = (1, *call.sizes(tensor))[-max(2, call.rank(tensor)) :]
+        rows = (first, product_of(rest))
+        flat = tensor if call.sizes(tensor) == rows else call.add("reshape", tensor, shape=rows)
         parts.append(call.cast(flat, DType.F32))
     return (parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=1),)
-
-
-def _as_rows(call: Call, tensor: str) -> tuple[Index, ...]:
-    sizes = call.sizes(tensor)
-    return (1, *sizes) if len(sizes) == 1 else (sizes[0], product_of(sizes[1:]))
 
 
 def _table(call: Call, role: str) -> Array:

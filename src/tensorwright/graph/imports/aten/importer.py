@@ -145,15 +145,13 @@ def _size_names(record: ExportedGraph) -> dict[str, str]:
 
 def _infos(record: ExportedGraph) -> list[ValueInfoProto]:
     """The types of the inputs in ONNX's form, with our names for symbols."""
-    names = _size_names(record)
-    return [_info(each, names) for each in record.inputs if each.is_given]
-
-
-def _info(given: Input, names: Mapping[str, str]) -> ValueInfoProto:
-    assert given.meta is not None
-    dtype = dtype_of(given.meta.dtype, f"input {given.name}")
-    dims = [_renamed(each, names) if isinstance(each, str) else each for each in given.meta.sizes]
-    return helper.make_tensor_value_info(given.name, _ONNX_TYPE[dtype], dims)
+    names, infos = _size_names(record), []
+    for given in record.inputs:
+        if given.is_given and given.meta is not None:
+            dtype, dims = dtype_of(given.meta.dtype, f"input {given.name}"), given.meta.sizes
+            shape = [_renamed(each, names) if isinstance(each, str) else each for each in dims]
+            infos.append(helper.make_tensor_value_info(given.name, _ONNX_TYPE[dtype], shape))
+    return infos
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
@@ -256,7 +254,8 @@ class _Import(importer.Importing[Value]):
         Raises:  UndecidedError if it cannot be computed before they are numbers.
         """
         try:
-            return _as_value(in_place.computed(node.target, tuple(terms)))
+            term = in_place.computed(node.target, tuple(terms))
+            return term if isinstance(term, bool | float) else index_of(term)
         except TypeError as error:
             ratios = [each for each in terms if isinstance(each, Ratio)]
             if not ratios:
@@ -427,10 +426,6 @@ class _Import(importer.Importing[Value]):
     def refused(self, where: str, reason: str) -> UnsupportedError:
         """The error for a record that cannot be imported."""
         return unsupported(where, "", reason)
-
-
-def _as_value(term: Term) -> Value:
-    return term if isinstance(term, bool | float) else index_of(term)
 
 
 def _operator(node: Node) -> str:

@@ -59,18 +59,20 @@ def _attention(call: Call) -> Results | None:
         mask = (call.add("cast", mask[0], to=call.dtype_of(0)),)
     if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
-    y = call.add(
+    y = _attended(call, q, k, v, *mask)
+    return (y if call.rank(0) == 4 else joined_heads(call, y),)
+
+
+def _attended(call: Call, *operands: Operand) -> str:
+    """The values that queries see by keys, under a mask where there is one."""
+    return call.add(
         "attention",
-        q,
-        k,
-        v,
-        *mask,
+        *operands,
         scale=call.real("scale", 0.0),
         causal=call.flag("is_causal"),
         softcap=call.real("softcap", 0.0),
-        nan_weights="zero_without_keys" if mask else "kept",
+        nan_weights="zero_without_keys" if len(operands) > 3 else "kept",
     )
-    return (y if call.rank(0) == 4 else joined_heads(call, y),)
 
 
 ATTENTION: Table = (("Attention", _attention),)
@@ -156,27 +158,15 @@ def _aten_attention(call: Call) -> Results:
     q, k, v = (call.tensor(name) for name in ("query", "key", "value"))
     lead = call.sizes(q)[:-2]
     if len(lead) != 2:
-        q, k, v = (_of_four(call, each) for each in (q, k, v))
+        q, k, v = (  # further leading dimensions are joined to the first one
+            call.add("reshape", each, shape=(product_of(shape[:-2]), 1, *shape[-2:]))
+            for each, shape in zip((q, k, v), map(call.sizes, (q, k, v)), strict=True)
+        )
     mask = _mask(call, q, k)
-    y = call.add(
-        "attention",
-        q,
-        k,
-        v,
-        *mask,
-        scale=call.real("scale", 0.0),
-        causal=call.flag("is_causal"),
-        nan_weights="zero_without_keys" if mask else "kept",
-    )
+    y = _attended(call, q, k, v, *mask)
     if len(lead) != 2:
         y = call.add("reshape", y, shape=(*lead, *call.sizes(y)[-2:]))
     return (y,)
-
-
-def _of_four(call: Call, tensor: str) -> str:
-    """A tensor of four dimensions: further leading dimensions are joined to the first one."""
-    *lead, rows, width = call.sizes(tensor)
-    return call.add("reshape", tensor, shape=(product_of(lead), 1, rows, width))
 
 
 def _mask(call: Call, q: str, k: str) -> tuple[str, ...]:

@@ -159,13 +159,9 @@ def _qlinear_conv(call: Call) -> Results:
 
 
 def in_codes(call: Call, x: str) -> str:
-    """Numbers as their bytes say them, as `_dynamic` quantizes them."""
+    """Numbers as their bytes say them, as `_quantized_by_range` makes these."""
     quantized, scale, middle = _quantized_by_range(call, x)
     return call.add("dequantize_linear", quantized, scale, middle)
-
-
-def _dynamic(call: Call) -> Results:
-    return _quantized_by_range(call, call.tensor(0))
 
 
 def _quantized_by_range(call: Call, x: str) -> tuple[str, str, str]:
@@ -191,5 +187,5 @@ QUANTIZATION: Table = (
     ("QLinearConv", _qlinear_conv),
     ("QuantizeLinear", _quantize),
     ("DequantizeLinear", _dequantize),
-    ("DynamicQuantizeLinear", _dynamic),
+    ("DynamicQuantizeLinear", lambda call: _quantized_by_range(call, call.tensor(0))),
 )

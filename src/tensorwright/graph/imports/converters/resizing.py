@@ -133,15 +133,13 @@ def _grid_sample(call: Call) -> Results:
     if is_mixed:
         wide = DType.F64 if given is DType.F64 else DType.F32
         image, grid = (call.add("cast", each, to=wide) for each in (image, grid))
-    sampled = call.add(
-        "grid_sample",
-        image,
-        grid,
-        mode=mode,
-        padding=call.text("padding_mode", "zeros"),
-        align_corners=call.flag("align_corners"),
-    )
+    sampled = _at_grid(call, image, grid, mode, call.text("padding_mode", "zeros"))
     return (call.add("cast", sampled, to=given) if is_mixed else sampled,)
+
+
+def _at_grid(call: Call, image: str, grid: str, mode: str, padding: str) -> str:
+    aligned = call.flag("align_corners")
+    return call.add("grid_sample", image, grid, mode=mode, padding=padding, align_corners=aligned)
 
 
 def _sampled(call: Call, image: Operand, rows: Operand, columns: Operand, padding: str) -> str:
@@ -321,16 +319,9 @@ _OUTSIDE = ("zeros", "border", "reflection")
 
 
 def _grid_sampler(call: Call) -> Results:
-    return (
-        call.add(
-            "grid_sample",
-            call.tensor("input"),
-            call.tensor("grid"),
-            mode=_SAMPLING[call.integer("interpolation_mode")],
-            padding=_OUTSIDE[call.integer("padding_mode")],
-            align_corners=call.flag("align_corners"),
-        ),
-    )
+    mode, padding = call.integer("interpolation_mode"), call.integer("padding_mode")
+    operands = call.tensor("input"), call.tensor("grid")
+    return (_at_grid(call, *operands, _SAMPLING[mode], _OUTSIDE[padding]),)
 
 
 ATEN_RESIZING: Table = (
