@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from tensorwright_lab.zoo import TASO, ZOO, build
 from tensorwright_lab.zoo.architectures.bert import BertShape, bert_base
 from tensorwright_lab.zoo.architectures.dcgan import dcgan
 from tensorwright_lab.zoo.architectures.inception import inception_v3
+from tensorwright_lab.zoo.architectures.layers import Layers
 from tensorwright_lab.zoo.architectures.mobilenet import mobilenet_v2
 from tensorwright_lab.zoo.architectures.nasnet import nasnet_a
 from tensorwright_lab.zoo.architectures.nasrnn import nasrnn
@@ -48,9 +51,15 @@ OUTPUTS = {
 HEAVY = ("vgg19", "bert_base", "resnet101")
 
 
+def of_zeros(net: Layers, layer: str, role: str, shape: Sequence[int], _: float) -> str:
+    return net._hold(layer, role, np.zeros(tuple(shape), np.float32))
+
+
 @cache
 def built(name: str) -> Graph:
-    return build(name)
+    """The network with zeros for weights: to draw them takes most of the time."""
+    with patch.object(Layers, "weight", of_zeros):
+        return build(name)
 
 
 def count(graph: Graph, operator: str) -> int:
