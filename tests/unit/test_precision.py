@@ -217,6 +217,27 @@ def test_rounded_numbers_are_stored_in_16_bits_where_that_is_priced_lower() -> N
             assert np.array_equal(interpret(short.graph, given)[name], wanted)
 
 
+@pytest.mark.parametrize("reader", ["a product", "an activation", "the caller"])
+def test_rounded_numbers_that_others_read_stay_f32(reader: str) -> None:
+    random = np.random.default_rng(2)
+    b = GraphBuilder("rounded")
+    short = b.add("cast", b.input("x", (6, 32)), to=DType.BF16)
+    wide = b.add("reshape", b.add("cast", short, to=DType.F32), shape=(12, 16))
+    outputs = [b.add("matmul", wide, b.constant(draw(random, 16, 16)))]
+    if reader != "a product":
+        outputs.append(b.add("exp", wide) if reader == "an activation" else wide)
+    graph = b.finish(outputs)
+
+    def price(workload: Workload) -> float:
+        return 1.0 if any(short_operands(workload)) else 2.0
+
+    parts = partition(graph, price=price)
+    assert (parts.graph.types[wide].dtype is DType.BF16) == (reader == "a product")
+    given = {"x": draw(random, 6, 32)}
+    for name, wanted in interpret(graph, given).items():
+        assert np.array_equal(interpret(parts.graph, given)[name], wanted)
+
+
 def test_products_of_bf16_are_those_of_the_processor_where_it_has_them() -> None:
     """The kernels between multiply pairs of bf16, and each stores what the next one reads."""
     target = cpu_target("x86-64-avx512+avx512bf16")

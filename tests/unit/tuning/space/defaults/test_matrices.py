@@ -5,6 +5,7 @@ the instructions. No processor at hand has them: the loops that they stand for r
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,31 @@ from hypothesis import given, settings
 from hypothesis.strategies import data, integers, sampled_from
 from ml_dtypes import bfloat16
 from tests.targets import native_target
-from tests.unit.tuning.compiled import Case, check_schedule
+from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 import tensorwright
 from tensorwright import base
 from tensorwright.artifacts import loop_program
 from tensorwright.base import SHORT_PRODUCTS, CpuTarget, DType, ShortProduct, cpu_target
+from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.codegen.llvm import emit
 from tensorwright.codegen.llvm.tiles import INSTRUCTIONS
-from tensorwright.expr import Index, Reduce, cast, compute, placeholder, reduce_axis, sum_over
-from tensorwright.graph import GraphBuilder, program
+from tensorwright.compile_options import CompileArguments
+from tensorwright.expr import (
+    Index,
+    Reduce,
+    cast,
+    compute,
+    placeholder,
+    reduce_axis,
+    substitute,
+    sum_over,
+)
+from tensorwright.graph import GraphBuilder, interpret, program
+from tensorwright.graph.passes.quantized import lower_quantized
+from tensorwright.loop import Call, For, pack, walk
 from tensorwright.machine_code.compilation import assembly
-from tensorwright.pipeline import open_price
+from tensorwright.pipeline import cut, import_graph, open_price
 from tensorwright.schedule import Tensorize, format_trace, parse_trace, replay, state_of
 from tensorwright.tuning.selection import open_predictor
 from tensorwright.tuning.space import Sketch, heuristic_sketches
@@ -86,6 +100,34 @@ def test_products_of_any_size(
     check_schedule(drawn, trace, TARGET)
 
 
+@each_product
+def test_memory_is_what_the_instruction_reads(product: ShortProduct) -> None:
+    """In rows of 64 bytes: c[m, n] += a[m, k * terms + i] * b[k, n * terms + i], over k and i."""
+    drawn = case(product, 16, 3 * product.run, 16)
+    sketch = matrix_sketch(drawn)
+    source = loop_program(drawn[0], sketch.bound(sketch.defaults), AMX)
+    memory = {"x": drawn[1][0].astype(np.float64)}
+    for parameter in source.parameters:
+        if parameter.packing is not None:
+            packed = pack(drawn[1][1], parameter.packing)
+            memory[parameter.buffer.name] = packed.astype(np.float64)
+    (call,) = (each for each in walk(source.body) if isinstance(each, Call))
+    (terms,) = (each for each in walk(source.body) if isinstance(each, For) and each.body == call)
+    sums = np.zeros((16, 16))
+    for step in range(3):
+        _, first, second, weights = (
+            substitute(flat_index(w.buffer, w.indices), {terms.var: step}) for w in call.windows
+        )
+        run, data = product.run, memory["x"].ravel()
+        rows = [data[first + (second - first) * m :][:run] for m in range(16)]
+        own = memory[call.windows[-1].buffer.name].ravel()[weights:][: 16 * run]
+        a = np.array(rows).reshape(16, 16, product.terms)
+        b = own.reshape(16, 16, product.terms)
+        sums += np.einsum("mki,kni->mn", a, b)
+    x, w = (each.astype(np.float64) for each in drawn[1])
+    assert np.array_equal(sums, x[0] @ w)
+
+
 def code_of(drawn: Case, target: CpuTarget) -> str:
     sketch = matrix_sketch(drawn)
     source = emit(loop_program(drawn[0], sketch.bound(sketch.defaults), target), target)
@@ -137,7 +179,7 @@ def test_a_price_chooses_among_vectors_pairs_and_matrices() -> None:
         x = b.add("cast", b.input("x", (rows, 768), DType.BF16), to=DType.F32)
         w = b.constant(np.ones((768, 768), bfloat16))
         b.add("matmul", x, b.add("cast", w, to=DType.F32), output="y")
-        (workload,) = tensorwright.pipeline.cut(b.finish(["y"]), target, 1).workloads
+        (workload,) = cut(b.finish(["y"]), target, 1).workloads
         predictor = open_predictor(target, 1, is_cold=True)
         price = open_price(target, 1)
         assert predictor is not None
@@ -146,6 +188,40 @@ def test_a_price_chooses_among_vectors_pairs_and_matrices() -> None:
         trace = predictor.best(workload).trace
         intrinsics += [step.intrinsic for step in trace if isinstance(step, Tensorize)]
     assert intrinsics == ["tile_bf16", "dot2_bf16", "dot2_bf16"]
+
+
+@pytest.mark.skipif(TARGET.arch != "x86-64", reason="code for another processor")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_network_chosen_for_tiles_computes_the_same_without_them(threads: int) -> None:
+    """Choices, packed weights and tensors in bf16 are those of the processor with tiles."""
+    lacking = tuple(each for each in AMX.features if each not in TARGET.features)
+    emulated = replace(AMX, emulated=lacking)
+    random = np.random.default_rng(1)
+    b = GraphBuilder("three")
+    x = b.input("x", (3, 40, 128))
+    for columns in (192, 160, 128):
+        w = random.standard_normal((b.type_of(x).shape[-1], columns), np.float32) / np.float32(12)
+        x = b.add("relu", b.add("matmul", x, b.constant(w)))
+    graph = b.finish([b.add("neg", x, output="y")])
+    made = tensorwright.compile(graph, target=emulated, precision="bf16", threads=threads)
+    assert dict(made.sources)["schedules"].count("tile_bf16") >= 2
+    given = {"x": random.standard_normal((3, 40, 128), np.float32)}
+    rounded = import_graph(graph, CompileArguments(precision="bf16", target=emulated))
+    wanted = interpret(rounded, given)["y"]
+    assert np.abs(made.run(given)["y"] - wanted).max() < 0.01 * np.abs(wanted).max()
+
+
+def test_bytes_of_a_network_are_matrices_too() -> None:
+    random = np.random.default_rng(2)
+    b = GraphBuilder("bytes")
+    x, w = b.input("x", (29, 128), DType.U8), random.integers(-127, 128, (128, 48))
+    zero = b.constant(np.array(7, np.uint8))
+    sums = b.add("matmul_integer", x, b.constant(w.astype(np.int8)), zero)
+    graph = lower_quantized(b.finish([b.add("cast", sums, to=DType.F32)]), AMX)
+    drawn = next(each for each in workloads(graph, AMX) if "integer" in str(each[0]))
+    trace = format_trace(matrix_sketch(drawn).bound(matrix_sketch(drawn).defaults))
+    assert "tile_u8i8_i32" in trace
+    check_schedule(drawn, trace, TARGET)
 
 
 def test_code_for_tiles_is_refused_here_by_name(tmp_path: Path) -> None:
