@@ -30,16 +30,18 @@ def test_codes_in_words(bits: int, zeros: str) -> None:
     check("dequantize_blocks", expected.astype(np.float32), words, scale, *more, bits=bits)
 
 
-@pytest.mark.parametrize("has_zeros", [False, True])
+@pytest.mark.parametrize("zero", [None, np.int8, np.float32])
 @pytest.mark.parametrize("bits", [4, 8])
-def test_products_of_rounded_rows(bits: int, has_zeros: bool) -> None:
+def test_products_of_rounded_rows(bits: int, zero: type[np.generic] | None) -> None:
     """Sums are exact; only what rows are rounded by is lost. A block of zeros stays 0."""
     half = 1 << (bits - 1)
     x, codes = floats(2, 3, 32), ints(32, 5, low=-half, high=half - 1, dtype=np.int8)
     x[0, 0, :16] = 0
     scale = floats(2, 5, low=0.3, high=1)
-    zeros = [ints(2, 5, low=-half, high=half - 1, dtype=np.int8)] * has_zeros
-    shift = np.repeat(zeros[0], 16, axis=0).astype(np.int64) if zeros else 0
+    zeros = [] if zero is None else [ints(2, 5, low=-half, high=half - 1, dtype=zero)]
+    if zero is np.float32:
+        zeros[0] = zeros[0] + np.float32(0.25)
+    shift = np.repeat(zeros[0], 16, axis=0).astype(np.float64) if zeros else 0
     blocks = x.reshape(2, 3, 2, 16)
     step = np.maximum(np.abs(blocks).max(-1) * np.float32(1 / 32767), np.float32(1e-30))
     rounded = np.rint(blocks / step[..., None]).astype(np.int64)

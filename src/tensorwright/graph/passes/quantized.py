@@ -169,7 +169,7 @@ def multiply_blocks(graph: Graph, target: CpuTarget) -> Graph:
     instruction for that.
 
     Rewrite:  matmul(x, dequantize_blocks(w, s, z))    ->    matmul_blocks(x, w, s, z)
-    Requires: sums of a block fit into 32 bits; zero points are codes.
+    Requires: sums of a block fit into 32 bits.
     """
     products = [p for p in target.short_products() if p.weights is DType.I16]
     if not products or all(node.operator != "dequantize_blocks" for node in graph.nodes):
@@ -185,8 +185,7 @@ def multiply_blocks(graph: Graph, target: CpuTarget) -> Graph:
             return None
         bits = packed.integer("bits")
         block = words.shape[0] * (32 // bits) // scale.shape[0]
-        has_codes = all(copy.type_of(name).dtype is DType.I8 for name in packed.inputs[2:])
-        is_exact = block << bits <= _MOST_IN_BLOCK and has_codes
+        is_exact = block << bits <= _MOST_IN_BLOCK
         if not is_exact or words.shape[1] % products[0].columns:
             return None
         halves = copy.hold(pack_pairs(words, bits), f"{node.outputs[0]}.halves")

@@ -238,7 +238,10 @@ def _matmul_blocks(tensors: operator.Tensors, attributes: Attributes) -> operato
         *row, n = at
         whole: expr.Value = sums[(*row, b.var, n)]
         if len(tensors) > 3:
-            whole = whole - totals[(*row, b.var)] * expr.cast(tensors[3][b.var, n], DType.I32)
+            zero = tensors[3]
+            kind = DType.F32 if zero.dtype is DType.F32 else DType.I32
+            total = expr.cast(totals[(*row, b.var)], kind)
+            whole = expr.cast(whole, kind) - total * expr.cast(zero[b.var, n], kind)
         factor = scale[b.var, n] * steps[(*row, b.var)]
         return expr.sum_over(expr.cast(whole, DType.F32) * factor, b)
 
