@@ -146,7 +146,7 @@ def assemble(
     parts = [partition]
     if in_place is not None:
         parts.append(in_place[0])
-        alone = for_outputs(in_place[0], _states_of(partition.graph))
+        alone = for_outputs(in_place[0], _states_of(partition.graph, in_place[1]))
         parts += [] if alone is None else [alone]
     for each in parts:
         kernels = {**kernels, **build_opaque(each, target)}
@@ -169,13 +169,14 @@ def assemble(
     )
 
 
-def _states_of(graph: Graph) -> tuple[str, ...]:
-    """The outputs that become inputs of the next call, by their names."""
+def _states_of(graph: Graph, growing: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
+    """The outputs that become inputs of the next call: those that grow, and others by name."""
     inputs, outputs = (
         [_spec(name, graph.types[name]) for name in names]
         for names in (graph.inputs, graph.outputs)
     )
-    states = runtime.state_pairs(inputs, outputs).values()
+    grown = (output for _, output, _ in growing)
+    states = {*grown, *runtime.state_pairs(inputs, outputs).values()}
     return tuple(name for name in graph.outputs if name in states)
 
 
@@ -186,8 +187,7 @@ def _with_states(
     grown = tuple(runtime.GrownState(*each) for each in states)
     for plan in plans:
         numbers = plan.at_capacity
-        has_all = {each.output for each in grown} <= {spec.name for spec in plan.outputs}
-        if not has_all or not all(runtime.is_written_first(numbers, each) for each in grown):
+        if not all(runtime.is_written_first(numbers, each) for each in grown):
             return ()
     return tuple(replace(plan, states=grown) for plan in plans)
 

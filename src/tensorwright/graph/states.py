@@ -116,8 +116,9 @@ def _growing(graph: Graph) -> set[str]:
         is_state = past in graph.inputs and uses[past] == 1
         is_result = graph.outputs.count(present) == 1 and new not in graph.outputs
         is_free = new in made and new not in growing.values() and not {present, new} & copied
+        is_open = not isinstance(graph.types[past].shape[node.integer("axis")], int)
         is_whole = {past, new, present} <= plain and _has_aligned_rows(graph.types[new], node)
-        if is_state and is_result and is_free and is_whole:
+        if is_state and is_result and is_free and is_open and is_whole:
             growing[present] = new
     return set(growing)
 

@@ -111,7 +111,8 @@ class Session:
         """The state is zeros, or empty where a call makes it longer.
 
         state   the output that becomes an input in the next call, by the name of that input; if
-                None, names say it: `present.0.key` becomes `past_key_values.0.key`
+                None, names say it: `present.0.key` becomes `past_key_values.0.key`; if they do
+                not, it is the states that grow in place
 
         Raises:  UsageError for names that are not of the executable, for tensors of other types,
                  and if no state is found.
@@ -119,8 +120,11 @@ class Session:
         self._executable = executable
         self._inputs = {spec.name: spec for spec in executable.inputs}
         outputs = {spec.name: spec for spec in executable.outputs}
+        self._in_place = executable.in_place
+        states = self._in_place[0].plan.states if self._in_place else ()
         if state is None:
-            state = state_pairs(executable.inputs, executable.outputs)
+            by_name = state_pairs(executable.inputs, executable.outputs)
+            state = by_name or {each.input: each.output for each in states}
         self._outputs = _checked_pairs(self._inputs, outputs, state)
         self._growing = {
             name: _growing_axes(self._inputs[name], outputs[made])
@@ -128,8 +132,6 @@ class Session:
         }
         self._arrays: dict[str, base.Array] = {}
         self._rows: dict[str, _Rows] = {}
-        self._in_place = executable.in_place
-        states = self._in_place[0].plan.states if self._in_place else ()
         if any(self._outputs.get(each.input) != each.output for each in states):
             self._in_place, states = (), ()
         alone = {spec.name for each in self._in_place[1:] for spec in each.outputs}

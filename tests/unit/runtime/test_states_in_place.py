@@ -233,3 +233,18 @@ def test_a_part_of_the_states_may_be_named(pairs: dict[str, str]) -> None:
     for number in (1, 2):
         y = session.run({"x": x, **given})["y"]
         assert y.flat[0] == 6 * (number if PAST in pairs else 1)
+
+
+def test_the_graph_says_what_grows_where_names_do_not() -> None:
+    node = helper.make_node("Concat", ["a", "x"], ["b"], axis=0)
+    shapes = {"a": ("rows", 16), "x": ("more", 16)}
+    inputs = [helper.make_tensor_value_info(name, _FLOAT, each) for name, each in shapes.items()]
+    output = helper.make_tensor_value_info("b", _FLOAT, None)
+    doubled = helper.make_node("Add", ["x", "x"], ["y"])
+    node.input[1] = "y"
+    graph = helper.make_graph([doubled, node], "plain", inputs, [output])
+    session = compile_model(helper.make_model(graph, ir_version=8)).session()
+    assert session.pairs == {"a": "b"}
+    for _ in range(3):
+        session.run({"x": np.ones((2, 16), np.float32)})
+    np.testing.assert_array_equal(session.state["a"], np.full((6, 16), 2, np.float32))
