@@ -21,13 +21,14 @@ from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.steps import (
     BranchCall,
     LoopCall,
+    OpaqueCall,
     Partition,
     Step,
     reads_of_step,
     writes_of_step,
 )
 from tensorwright.graph.partition.views import ALIGNMENT_BYTES
-from tensorwright.graph.sizes import counted_sizes
+from tensorwright.graph.sizes import counted_size_of, counted_sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +84,11 @@ def grow_in_place(graph: Graph) -> InPlace | None:
 
 
 def for_outputs(parts: Partition, outputs: Sequence[str]) -> Partition | None:
-    """The steps that some outputs need; None where that is all, or a node holds graphs."""
+    """The steps that some outputs need; None where that is all, or values decide what runs."""
     needed, steps = set(outputs), list[Step]()
     for step in reversed(parts.steps):
-        if isinstance(step, BranchCall | LoopCall):
+        decides = isinstance(step, OpaqueCall) and counted_size_of(step.node) is not None
+        if decides or isinstance(step, BranchCall | LoopCall):
             return None
         if not needed.isdisjoint(writes_of_step(step)):
             needed.update(reads_of_step(step))
