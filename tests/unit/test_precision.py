@@ -128,6 +128,19 @@ def test_small_weights_are_rounded_and_stay_f32_where_nothing_multiplies_bf16() 
         assert np.array_equal(w, w.astype(bfloat16).astype(np.float32))
 
 
+def test_each_product_widens_the_weights_that_several_read() -> None:
+    b = GraphBuilder("shared")
+    w = b.constant(draw(np.random.default_rng(0), 128, 128) / np.float32(11))
+    y = b.add("matmul", b.add("relu", b.add("matmul", b.input("x", (40, 128)), w)), w, output="y")
+    simple = import_graph(b.finish([y]), CompileArguments(precision="bf16"))
+    parts = partition(simple)
+    (short,) = simple.constants
+    assert sum(short in step.inputs for step in parts.kernels) == 2
+    assert all("matmul" in each.name for each in parts.workloads if each.constants)
+    given = {"x": draw(np.random.default_rng(1), 40, 128)}
+    assert np.array_equal(interpret(parts.graph, given)["y"], interpret(simple, given)["y"])
+
+
 def test_kept_products_stay_f32() -> None:
     x = {"x": draw(np.random.default_rng(1), 5, 128)}
     (usual,) = interpret(network(), x).values()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tensorwright import ops
-from tensorwright.base import Shape
+from tensorwright.base import DType, Shape
 from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, free_name
 from tensorwright.graph.infer import operator_of
@@ -222,8 +222,15 @@ def between(node: int, last: int, readers: Sequence[Sequence[int]]) -> frozenset
     return frozenset(seen)
 
 
+def _is_generated(graph: Graph, node: Node) -> bool:
+    if node.operator == "cast" and node.inputs[0] in graph.constants:
+        return graph.types[node.inputs[0]].dtype is DType.BF16
+    return not node.inputs and operator_of(node).meaning is not None
+
+
 def generate_for_each_reader(graph: Graph) -> Graph:
-    """Copy each node that reads nothing for each of its readers, whose groups can then take it.
+    """Copy each node that reads nothing, or widens a constant, for each of its readers, whose
+    groups can then take it.
 
     Rewrite:  c = full(); f(c); g(c)    ->    c = full(); f(c); d = full(); g(d)
     The graph is returned as it is if no such node has several readers.
@@ -233,7 +240,7 @@ def generate_for_each_reader(graph: Graph) -> Graph:
     shared = {
         node.outputs[0]: node
         for node in graph.nodes
-        if not node.inputs and operator_of(node).meaning is not None and reads[node.outputs[0]] > 1
+        if reads[node.outputs[0]] > 1 and _is_generated(graph, node)
     }
     if not shared:
         return graph
