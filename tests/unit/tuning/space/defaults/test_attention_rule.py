@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.targets import AVX512, HERE
+from tests.targets import AVX2, AVX512, HERE
 from tests.unit.tuning.compiled import check_sketches, workloads
 
 import tensorwright as tw
@@ -129,3 +129,14 @@ def test_heads_side_by_side_are_rows_of_heads() -> None:
     axes = {axis.name: axis.extent for axis in workload.outputs[0].axes}
     assert [axes[name] for name in loops[:2]] == [2, 3]
     assert workload.outputs[0].shape == (2, 40, 3, 20)
+
+
+def test_one_query_reads_each_key_once() -> None:
+    """Scores fold in registers, position by position; a tile has the heads that share values."""
+    (case,) = workloads(attention(1, 512, heads=9, shared=3), AVX2)
+    sketches = heuristic_sketches(state_of(case[0]), AVX2)
+    steps = [str(step) for step in sketches[0].bound(sketches[0].defaults)]
+    assert "reorder(attention_products, [j, h, b, i, e_i])" in steps
+    assert "compute_at(attention_products_rf, attention_products, h)" in steps
+    assert "split(attention, h, [3])" in steps
+    check_sketches(case, sketches[:2], AVX2, random.Random(1))
