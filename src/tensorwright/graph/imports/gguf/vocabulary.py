@@ -35,7 +35,7 @@ _SINGLE_DIGITS = {"gpt-2": False, "": False, "smollm": True}
 
 
 def open_tokenizer(path: str | os.PathLike[str]) -> Any:
-    """The tokenizer of a GGUF file, or of a tokenizer.json: a `tokenizers.Tokenizer`.
+    """The tokenizer of the file `path`, GGUF or tokenizer.json: a `tokenizers.Tokenizer`.
 
     Raises:  UsageError without the package tokenizers, and for a file that is not there;
              InputError for one that holds none; ModelError, UnsupportedError for a vocabulary that
