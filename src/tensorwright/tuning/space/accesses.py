@@ -27,6 +27,12 @@ def points(tensor: expr.Compute) -> int:
     return count_of((*tensor.axes, *tensor.reduce_axes))
 
 
+def has_numbers(tensor: expr.Compute) -> bool:
+    """Whether all extents of a tensor, and of what it folds, are numbers other than 0."""
+    axes = (*tensor.axes, *tensor.reduce_axes)
+    return all(isinstance(axis.extent, int) and axis.extent for axis in axes)
+
+
 def loads_from(tensor: expr.Compute, source: str) -> list[expr.Load]:
     """The reads of one tensor in another."""
     return [load for load in expr.loads_of(tensor.body) if load.source.name == source]

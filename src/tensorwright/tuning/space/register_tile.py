@@ -137,8 +137,9 @@ def vector_axis(stage: schedule.Stage) -> Axis | None:
     return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
 
 
-def write_out(builder: SketchBuilder, name: str, unrolled: Iterable[str], vector: str) -> None:
-    """Unroll loops of a stage, and vectorize another one."""
+def write_out(builder: SketchBuilder, name: str, unrolled: Iterable[str], vector: str = "") -> None:
+    """Unroll loops of a stage, and vectorize another one, if any."""
     for loop in unrolled:
         builder.do(schedule.Unroll(name, loop))
-    builder.do(schedule.Vectorize(name, vector))
+    if vector:
+        builder.do(schedule.Vectorize(name, vector))

@@ -116,13 +116,13 @@ def grid_sketches(state: schedule.ScheduleState, target: GpuTarget) -> Iterator[
     yield builder.sketch("an element a thread")
 
 
-def inline_cheap(builder: SketchBuilder) -> None:
-    """Leave what depends on a constant alone to the builder, and inline cheap stages."""
+def inline_cheap(builder: SketchBuilder, keep: frozenset[str] = frozenset()) -> None:
+    """Leave what depends on a constant alone to the builder, and inline cheap stages but some."""
     state = builder.state
     for name in steps.constant_stages(state):
         if schedule.is_legal(schedule.FoldConstant(name), builder.state):
             builder.do(schedule.FoldConstant(name))
-    steps.inline_elementwise(builder)
+    steps.inline_elementwise(builder, keep)
 
 
 def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:

@@ -293,7 +293,8 @@ class TileChoice:
                 column_bytes=self._column_bytes(),
                 blocks=self.blocks,
                 most_rows=(self.most(self.roles.row), self.most(self.roles.second_row)),
-                latency_cycles=self._latency_cycles(),
+                # windows that share nothing wait for loads, not for sums
+                latency_cycles=DELAYED_CYCLES if self.shares_operands else LATENCY_CYCLES,
                 group=self.roles.group,
             )
         if self.is_wide and self.roles.lanes_group:
@@ -331,10 +332,6 @@ class TileChoice:
         )
         steps = [accesses.bytes_along(each.load, var) for each in read for var in folded]
         return max(rows, default=0), min(steps, default=PAGE_BYTES)
-
-    def _latency_cycles(self) -> float:
-        """The latency of a sum: windows that share nothing wait for loads, not for sums."""
-        return DELAYED_CYCLES if self.shares_operands else LATENCY_CYCLES
 
     def _column_bytes(self) -> int:
         """The bytes of one vector of the constants, over the whole reduction; 0 without any."""

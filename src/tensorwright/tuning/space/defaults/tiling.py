@@ -171,7 +171,8 @@ class Tiling:
         is_shifted = self.sizes.is_wide and extent % full != 0 and extent >= full
         most = extent // self.width if is_shifted else self.sizes.columns
         choices = few_columns(most, (1, 2, 3, 4, 6, 8))
-        if default > 1 and self._spreads_by_loads():
+        if default > 1 and not self.target.spreads_operands and self.sizes.shares_operands:
+            # with one column, each row takes a load that spreads an element
             choices = tuple(size for size in choices if size > 1)
         choices = tuple(size for size in choices if is_aligned(size, self.sizes.blocks[0]))
         if self.sizes.is_wide and self.roles.lanes_group:  # a tile stays inside its group
@@ -186,10 +187,6 @@ class Tiling:
             self._split(self.roles.column, (columns,), default)
             return columns, [f"{name}_o"], [f"{name}_i"], lanes
         return columns, [], [], lanes
-
-    def _spreads_by_loads(self) -> bool:
-        """Whether each row of a product takes a load that spreads an element: with one column."""
-        return not self.target.spreads_operands and self.sizes.shares_operands
 
     def _split_more_columns(self, vectors: int, columns: int) -> tuple[list[Index], list[str]]:
         """Split the other axis of columns if a tile is too small: (columns, loops in a tile).
@@ -223,11 +220,16 @@ class Tiling:
             else:
                 sizes = fitting
                 rows = max(n for n in fitting if n <= rows)
+        second = roles.second_row
+        more: tuple[int, ...] = (1,)
+        if not self.skips_rows:
+            most = min(8, self.sizes.most(second))
+            more = row_sizes(axis_extent(second), most, self.sizes.block(second))
         factors: list[Index] = []
         outer: list[str] = []
         inner: list[str] = []
         for label, axis, values, size in (
-            ("more_rows", roles.second_row, self._more_rows(), 1 if self.skips_rows else more_rows),
+            ("more_rows", second, more, 1 if self.skips_rows else more_rows),
             ("rows", roles.row, sizes, rows),
         ):
             if axis is None:
@@ -251,12 +253,6 @@ class Tiling:
                 outer.append(f"{axis.name}_o")
                 inner.append(f"{axis.name}_i")
         return factors, outer, inner
-
-    def _more_rows(self) -> tuple[int, ...]:
-        axis = self.roles.second_row
-        if self.skips_rows:
-            return (1,)
-        return row_sizes(axis_extent(axis), min(8, self.sizes.most(axis)), self.sizes.block(axis))
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
         """The loops over tiles, outermost first; axes without tiles are outside of them."""
@@ -346,7 +342,10 @@ class Tiling:
             cut = outer.index(f"{rows[0].name}_1")
         elif not self.packed_panel:
             cut = self._where_fed(outer, cut)
-        if not self.packed_panel and self._is_fed_again(outer[:cut]):
+        product, around = self.product, {*outer[:cut]}
+        over = [a for a in product.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & around]
+        tiles = [(axis, self._tiles_along(axis)) for axis in over]
+        if not self.packed_panel and is_fed_again(product, tiles, self.feeding):
             return steps.parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = steps.parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         loop = outer[-1] if cut < len(outer) else band
@@ -367,13 +366,6 @@ class Tiling:
             over.pop()
             cut -= 1
         return cut
-
-    def _is_fed_again(self, loops: list[str]) -> bool:
-        """Whether the stages that feed the product are too expensive for each of some loops."""
-        product = self.product
-        over = [a for a in product.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
-        tiles = [(axis, self._tiles_along(axis)) for axis in over]
-        return is_fed_again(product, tiles, self.feeding)
 
     def _tiles_along(self, axis: Axis) -> int:
         """The number of tiles, as chosen by rule, along an axis."""

@@ -22,7 +22,7 @@ from math import prod
 
 from tensorwright import schedule
 from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Index, free_vars, loads_of
+from tensorwright.expr import Axis, Compute, Index, free_vars, loads_of
 from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults.winograd_sizes import (
     Case,
@@ -272,39 +272,36 @@ def winograd_anchor(
     if anchor is None or not accesses.points(anchor.tensor):
         return None
     convolution = schedule.find_convolution(anchor.tensor)
-    if convolution is None or not _is_suitable(
-        state, anchor, convolution, accesses.lanes_for(target, anchor)
-    ):
+    if convolution is None:
         return None
-    return anchor, convolution
-
-
-def _is_suitable(
-    state: schedule.ScheduleState,
-    anchor: schedule.Stage,
-    convolution: schedule.Convolution,
-    width: int,
-) -> bool:
-    kernel = convolution.kernel.source.name
     slides = {slide.out.var for slide in (convolution.rows, convolution.columns)}
     lanes = anchor.tensor.axes[-1].var
+    if slides & (free_vars(convolution.data.indices[-1]) | {lanes}):
+        return None
     group = accesses.group_size(convolution.data, lanes)
-    reads_same = lanes not in free_vars(*convolution.data.indices) or (
-        group > 0 and group % width == 0
-    )
-    inputs = accesses.count_of(anchor.tensor.reduce_axes) // schedule.TAPS**2
-    outputs = prod(
-        axis.length
-        for axis in anchor.tensor.axes
-        if axis.var in free_vars(*convolution.kernel.indices)
-    )
-    return (
-        min(inputs, group or outputs) >= _LEAST_CHANNELS
-        and kernel in state.constants
-        and len(state.readers(kernel)) == 1
-        and reads_same
-        and not slides & (free_vars(convolution.data.indices[-1]) | {lanes})
-    )
+    is_shared = lanes not in free_vars(*convolution.data.indices)
+    if not is_shared and (not group or group % accesses.lanes_for(target, anchor)):
+        return None
+    suits = saves_products(state, anchor.tensor, convolution, group)
+    return (anchor, convolution) if suits else None
+
+
+def saves_products(
+    state: schedule.ScheduleState,
+    tensor: Compute,
+    convolution: schedule.Convolution,
+    group: int = 0,
+) -> bool:
+    """Whether the kernel is a constant that nothing else reads, and channels are enough.
+
+    group   channels of the result that read the same channels; 0: all
+    """
+    kernel = convolution.kernel
+    inputs = accesses.count_of(tensor.reduce_axes) // schedule.TAPS**2
+    used = free_vars(*kernel.indices)
+    outputs = group or prod(axis.length for axis in tensor.axes if axis.var in used)
+    is_own = kernel.source.name in state.constants and len(state.readers(kernel.source.name)) == 1
+    return is_own and min(inputs, outputs) >= _LEAST_CHANNELS
 
 
 def schedule_winograd(

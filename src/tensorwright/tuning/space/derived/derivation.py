@@ -109,6 +109,12 @@ def has_fusable_consumer(state: schedule.ScheduleState, name: str) -> bool:
     return fusable_consumer(state, name) is not None
 
 
+def free_consumer(state: schedule.ScheduleState, name: str) -> schedule.Stage | None:
+    """The consumer in whose tiles a stage can be computed, if nothing has scheduled it."""
+    consumer = fusable_consumer(state, name)
+    return consumer if consumer is not None and is_untouched(state, consumer) else None
+
+
 def has_more_reduction_parallelism(
     state: schedule.ScheduleState, name: str, iterations: int = CPU_LIMITS.iterations
 ) -> bool:

@@ -100,8 +100,12 @@ class _Annotation:
         for name in untouched:
             if self.builder.state.has_stage(name):
                 stage = self.builder.state.stage(name)
-                if isinstance(stage.placement, schedule.AtRoot):
-                    self._schedule_whole(stage)
+                if not isinstance(stage.placement, schedule.AtRoot):
+                    continue
+                if stage.tensor.reduction is None:
+                    steps.schedule_at_root(self.builder, name, self.derivation.target, name)
+                else:
+                    _fold_at_root(self.builder, stage, self.derivation)
         for tile in self.derivation.tiles:
             self._pack(tile.stage)
         family = ", ".join(self.derivation.notes) or "separate"
@@ -135,13 +139,6 @@ class _Annotation:
             if readers <= inside and depth < len(tile.tile_loops):
                 return tile.tile_loops[depth]
         return None
-
-    def _schedule_whole(self, stage: schedule.Stage) -> None:
-        """Schedule a stage at the root that no generator has scheduled."""
-        if stage.tensor.reduction is None:
-            steps.schedule_at_root(self.builder, stage.name, self.derivation.target, stage.name)
-        else:
-            _fold_at_root(self.builder, stage, self.derivation)
 
     def _pack(self, name: str) -> None:
         """Pack the constants of a tiled stage, and prefetch those of the next tiles."""

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from tensorwright import schedule
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Var, loads_of
-from tensorwright.tuning.space.accesses import is_contiguous, loads_from
+from tensorwright.tuning.space.accesses import has_numbers, is_contiguous, loads_from
 from tensorwright.tuning.space.defaults.pointwise import bind_elements, block_threads, fused
 from tensorwright.tuning.space.derived.derivation import contiguous_axis
 from tensorwright.tuning.space.derived.tiled_fold import VECTORS
@@ -76,7 +76,7 @@ def plan_rows(state: schedule.ScheduleState, name: str) -> RowProgram | None:
     A fold that has more axes than another one is not part of them: it is computed before.
     """
     host = state.stage(name)
-    if not _is_closed(host) or not isinstance(host.placement, schedule.AtRoot):
+    if not has_numbers(host.tensor) or not isinstance(host.placement, schedule.AtRoot):
         return None
     reached = _members(state, host, lambda _, axes: True)
     kept = [
@@ -106,12 +106,6 @@ def plan_rows(state: schedule.ScheduleState, name: str) -> RowProgram | None:
     )
 
 
-def _is_closed(stage: schedule.Stage) -> bool:
-    """Whether all extents of a stage are numbers other than 0."""
-    axes = (*stage.tensor.axes, *stage.tensor.reduce_axes)
-    return all(isinstance(axis.extent, int) and axis.extent for axis in axes)
-
-
 def _has_rows(stage: schedule.Stage, axes: _Axes, rows: frozenset[str]) -> bool:
     """Whether a stage has elements of rows: it has all row axes, and a fold no others."""
     own = frozenset(axes.values())
@@ -131,7 +125,12 @@ def _members(
     for stage in reversed(state.stages):
         readers = state.readers(stage.name)
         is_inside = all(reader.name in axes_of for reader in readers)
-        if not readers or not is_inside or stage.name in state.outputs or not _is_closed(stage):
+        if (
+            not readers
+            or not is_inside
+            or stage.name in state.outputs
+            or not has_numbers(stage.tensor)
+        ):
             continue
         axes = _shared_axes(stage, readers, axes_of, host)
         own = [axis for axis in stage.tensor.axes if axis.extent != 1]

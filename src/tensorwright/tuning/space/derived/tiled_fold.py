@@ -24,7 +24,8 @@ from math import prod
 from tensorwright import expr, schedule
 from tensorwright.tuning.space.accesses import loads_from
 from tensorwright.tuning.space.defaults.pointwise import bind_fused, deal_out, fused
-from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.derivation import free_consumer
+from tensorwright.tuning.space.register_tile import write_out
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
 
@@ -88,8 +89,8 @@ class TiledFold:
     @classmethod
     def of(cls, builder: SketchBuilder, name: str) -> TiledFold:
         """A fold that its reader stores; if none can, a copy of its result."""
-        consumer = fusable_consumer(builder.state, name)
-        if consumer is not None and is_untouched(builder.state, consumer):
+        consumer = free_consumer(builder.state, name)
+        if consumer is not None:
             return cls(builder, name, consumer.name, name)
         write = schedule.CacheWrite(name)
         builder.do(write)
@@ -159,29 +160,19 @@ class TiledFold:
         if threads is not None:
             self.thread = deal_out(builder, host, blocks, threads)
         else:
-            self._number(blocks, group)
+            if group is None:  # one number for all blocks
+                self.block = bind_fused(builder, host, blocks, schedule.ForKind.BLOCK_X)
+            else:
+                *rows, columns = blocks
+                row = fused(builder, host, tuple(rows))
+                builder.do(schedule.BlockOrder(host, row, columns, group))
             bound = tuple(loops[Level.THREAD])
             self.thread = bind_fused(builder, host, bound, schedule.ForKind.THREAD_X)
         inside = [*loops[Level.POSITION], *loops[Level.ELEMENT]]
         vector = inside.pop() if lanes in self.axes[-1].loops else ""
-        self._write_out(host, inside, vector)
+        write_out(builder, host, inside, vector)
         builder.limit(prod(self.accumulators), MOST_ACCUMULATORS)
         builder.do(schedule.ComputeAt(self.fold, host, self.thread))
-
-    def _number(self, blocks: tuple[str, ...], group: expr.Index | None) -> None:
-        """Bind the loops over blocks: one number for all."""
-        if group is None:
-            self.block = bind_fused(self.builder, self.host, blocks, schedule.ForKind.BLOCK_X)
-            return
-        *rows, columns = blocks
-        row = fused(self.builder, self.host, tuple(rows))
-        self.builder.do(schedule.BlockOrder(self.host, row, columns, group))
-
-    def _write_out(self, name: str, unrolled: Iterable[str], vector: str) -> None:
-        for loop in unrolled:
-            self.builder.do(schedule.Unroll(name, loop))
-        if vector:
-            self.builder.do(schedule.Vectorize(name, vector))
 
     def sum(
         self,
@@ -209,7 +200,7 @@ class TiledFold:
         builder.do(schedule.Reorder(fold, (*rest, *ordered)))
         loop = fused(builder, fold, tuple(parts)) if is_joined else "".join(parts[-1:])
         vector = tile.pop() if has_lanes else ""
-        self._write_out(fold, (*unrolled, *tile), vector)
+        write_out(builder, fold, (*unrolled, *tile), vector)
         return loop
 
     def fetch(self, source: str, host: str, loop: str, vector: int = 0) -> None:

@@ -9,23 +9,23 @@ Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CV
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import prod
 
 from tensorwright import schedule
 from tensorwright.base import GpuTarget
+from tensorwright.tuning.space.accesses import has_numbers
 from tensorwright.tuning.space.defaults.pointwise import deal_out
+from tensorwright.tuning.space.defaults.winograd import saves_products
 from tensorwright.tuning.space.derived import tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
-    fusable_consumer,
+    free_consumer,
     is_untouched,
     rule,
 )
+from tensorwright.tuning.space.register_tile import write_out
 from tensorwright.tuning.space.sketch import SketchBuilder
 
-_LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 _TILES = (4, 2)
 _THREADS = 128  # of a block of a transform
 
@@ -33,10 +33,10 @@ _THREADS = 128  # of a block of a transform
 def _is_convolution(view: Derivation) -> bool:
     """If the kernel is a constant that nothing else reads, and channels are enough."""
     stage = view.stage
-    if not isinstance(stage.placement, schedule.AtRoot) or not is_untouched(view.state, stage):
+    if not is_untouched(view.state, stage) or not has_numbers(stage.tensor):
         return False
     convolution = schedule.find_convolution(stage.tensor)
-    return convolution is not None and _is_suitable(view, stage, convolution)
+    return convolution is not None and saves_products(view.state, stage.tensor, convolution)
 
 
 @rule("batched winograd", _is_convolution, is_last=True)
@@ -55,21 +55,6 @@ def use_batched_winograd(view: Derivation) -> tuple[Derivation, ...]:
         undecided = after.visited - {f"{view.current}_product"}
         derived.append(replace(after, visited=undecided))
     return tuple(derived)
-
-
-def _is_suitable(
-    view: Derivation, stage: schedule.Stage, convolution: schedule.Convolution
-) -> bool:
-    kernel = convolution.kernel.source.name
-    axes = [*stage.tensor.axes, *stage.tensor.reduce_axes]
-    if kernel not in view.state.constants or len(view.state.readers(kernel)) != 1:
-        return False
-    if not all(isinstance(axis.extent, int) for axis in axes):
-        return False
-    used = {*convolution.kernel.indices}
-    filters = prod(axis.length for axis in stage.tensor.axes if axis.var in used)
-    channels = prod(axis.length for axis in stage.tensor.reduce_axes) // schedule.TAPS**2
-    return min(filters, channels) >= _LEAST_CHANNELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +84,7 @@ class Transforms:
         for loop, extent in self.slides:
             sums.split(loop, (loop,), (self.tile,), tiled_fold.tail_of(extent, [(self.tile,)]))
         sums.store(threads=threads)
-        self._unroll(sums.fold, ("p", "v"))
+        write_out(self.builder, sums.fold, ("p", "v"))
 
     def _transform_data(self, threads: int) -> None:
         """A thread computes all parts of a tile; what pads the data is part of its reads."""
@@ -109,14 +94,10 @@ class Transforms:
         _, _, *others = builder.state.stage(columns).loops
         builder.do(schedule.Reorder(columns, (*others, "u", "v")))
         thread = deal_out(builder, columns, tuple(others), threads)
-        self._unroll(columns, ("u", "v"))
+        write_out(builder, columns, ("u", "v"))
         builder.do(schedule.ComputeAt(rows, columns, thread))
         sliding = ("u", self.convolution.columns.out.name)
-        self._unroll(rows, (x for x in builder.state.stage(rows).loops if x in sliding))
-
-    def _unroll(self, name: str, loops: Iterable[str]) -> None:
-        for loop in loops:
-            self.builder.do(schedule.Unroll(name, loop))
+        write_out(builder, rows, (x for x in builder.state.stage(rows).loops if x in sliding))
 
 
 def use_winograd(builder: SketchBuilder, base: str, tile: int) -> Transforms:
@@ -127,9 +108,8 @@ def use_winograd(builder: SketchBuilder, base: str, tile: int) -> Transforms:
     tensor = builder.state.stage(base).tensor
     convolution = schedule.find_convolution(tensor)
     assert convolution is not None, "the rule has asked"
-    consumer = fusable_consumer(builder.state, base)
-    is_free = consumer is not None and is_untouched(builder.state, consumer)
-    host = consumer.name if consumer is not None and is_free else base
+    consumer = free_consumer(builder.state, base)
+    host = base if consumer is None else consumer.name
     stored = {own: s for s, own in tiled_fold.stored_axes(tensor, builder.state.stage(host).tensor)}
     axes = (convolution.rows.out, convolution.columns.out)
     slides = tuple((stored[axis.name], axis.length) for axis in axes)

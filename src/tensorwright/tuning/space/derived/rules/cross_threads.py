@@ -21,6 +21,7 @@ from tensorwright.tuning.space.accesses import lanes_for
 from tensorwright.tuning.space.defaults.pointwise import inline_cheap
 from tensorwright.tuning.space.derived import derivation, row_program
 from tensorwright.tuning.space.derived.thread_tiles import plan_threads
+from tensorwright.tuning.space.derived.tiled_fold import tail_of
 from tensorwright.tuning.space.register_tile import limits_of
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
@@ -57,8 +58,7 @@ def factor_reduction(view: derivation.Derivation) -> tuple[derivation.Derivation
         if not 1 < size < axis.length:
             continue
         builder = view.grow()
-        is_exact = axis.length % size == 0
-        tail = schedule.Tail.EXACT if is_exact else schedule.Tail.GUARD
+        tail = tail_of(axis.length, [(size,)])
         builder.do(schedule.Split(view.current, axis.name, (size,), tail))
         loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
         builder.do(schedule.Rfactor(view.current, loop))
@@ -165,7 +165,8 @@ class _Rows:
             elif self.is_kept or not schedule.is_legal(
                 schedule.ComputeInline(stage.name), builder.state
             ):
-                self._keep(stage)
+                self._put(stage.name, stage.row)
+                self._deal_out_columns(stage.name, stage.columns)
             else:
                 builder.do(schedule.ComputeInline(stage.name))
         ways = [f"{host} across {'threads' if threads.lanes else 'rows of threads'}"]
@@ -222,11 +223,6 @@ class _Rows:
         self.builder.do(schedule.Reorder(stage, (*before, *threads, each)))
         for loop, (_, kind) in zip(threads, self._levels(), strict=True):
             self.builder.do(schedule.Bind(stage, loop, kind))
-
-    def _keep(self, stage: row_program.RowStage) -> None:
-        """Compute a stage between folds, by all threads, into shared memory."""
-        self._put(stage.name, stage.row)
-        self._deal_out_columns(stage.name, stage.columns)
 
     def _put(self, name: str, row: str) -> None:
         """Compute a stage for the rows of a block."""

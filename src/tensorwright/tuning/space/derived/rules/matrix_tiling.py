@@ -19,7 +19,7 @@ from tensorwright.tuning.space.derived import thread_tiles, tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     TiledStage,
-    fusable_consumer,
+    free_consumer,
     is_untouched,
     rule,
 )
@@ -33,8 +33,7 @@ _UNROLLED = 8  # by rule: more would not fit the cache of instructions
 def _is_product(view: Derivation) -> bool:
     """If each operand has its own axis, nothing is scheduled, and no rule made the stage."""
     stage = view.stage
-    is_free = isinstance(stage.placement, schedule.AtRoot) and is_untouched(view.state, stage)
-    if not is_free or view.current.endswith("_cache"):
+    if not is_untouched(view.state, stage) or view.current.endswith("_cache"):
         return False
     return schedule.find_matrix_product(stage.tensor) is not None
 
@@ -95,9 +94,9 @@ def _rewrite(
     Returns the stage that stores, its axes by those of the sum, and the operands.
     """
     base, host = view.current, view.current
-    consumer = fusable_consumer(builder.state, base)
+    consumer = free_consumer(builder.state, base)
     builder.do(schedule.UseAlgorithm(base, "implicit_gemm"))
-    if consumer is not None and is_untouched(builder.state, consumer):
+    if consumer is not None:
         host = consumer.name
     own = tiled_fold.stored_axes(view.stage.tensor, builder.state.stage(host).tensor)
     if host != base:

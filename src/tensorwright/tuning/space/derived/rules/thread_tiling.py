@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tensorwright import expr, schedule
-from tensorwright.base import GpuTarget
+from tensorwright.tuning.space.accesses import count_of, has_numbers
 from tensorwright.tuning.space.derived import derivation, thread_tiles
 from tensorwright.tuning.space.derived.tiled_fold import VECTORS, TiledFold, tail_of
 from tensorwright.tuning.space.register_tile import limits_of
@@ -50,7 +50,10 @@ def tile_in_threads(view: derivation.Derivation) -> tuple[derivation.Derivation,
     split, lengths = _split_terms(view, builder, tiled.fold)
     loop = tiled.sum(split)
     lengths |= {axis.own: prod(axis.default) for axis in axes}
-    for source, load in _operands(view).items() if loop else ():
+    first: dict[str, expr.Load] = {}
+    for load in expr.loads_of(view.stage.tensor.body):
+        first.setdefault(load.source.name, load)
+    for source, load in first.items() if loop else ():
         tiled.fetch(source, tiled.fold, loop, _vector(view, load, lengths))
     places = ((tiled.host, tiled.thread), *([(tiled.fold, loop)] if loop else []))
     tile = derivation.TiledStage(tiled.fold, tiled.host, places)
@@ -66,14 +69,6 @@ def _plan(view: derivation.Derivation) -> tuple[thread_tiles.ThreadAxis, ...]:
     return thread_tiles.plan_threads(
         tensor, tensor if consumer is None else consumer.tensor, view.target
     )
-
-
-def _operands(view: derivation.Derivation) -> dict[str, expr.Load]:
-    """What a fold reads, each with the first of its loads."""
-    operands: dict[str, expr.Load] = {}
-    for load in expr.loads_of(view.stage.tensor.body):
-        operands.setdefault(load.source.name, load)
-    return operands
 
 
 def _split_terms(
@@ -124,8 +119,7 @@ def split_over_blocks(view: derivation.Derivation) -> tuple[derivation.Derivatio
     derived: list[derivation.Derivation] = []
     for parts in _parts(view):
         builder = view.grow()
-        exact = axis.length % parts == 0
-        tail = schedule.Tail.EXACT if exact else schedule.Tail.GUARD
+        tail = tail_of(axis.length, [(parts,)])
         step = schedule.Split(view.current, axis.name, (-(-axis.length // parts),), tail)
         builder.do(step)
         builder.do(schedule.Rfactor(view.current, step.children[0], 0))
@@ -136,15 +130,15 @@ def split_over_blocks(view: derivation.Derivation) -> tuple[derivation.Derivatio
 def _parts(view: derivation.Derivation) -> tuple[int, ...]:
     """The numbers of parts of a reduction, that by rule first."""
     tensor, name = view.stage.tensor, view.current
-    is_free = isinstance(view.stage.placement, schedule.AtRoot) and derivation.is_untouched(
-        view.state, view.stage
-    )
+    is_free = derivation.is_untouched(view.state, view.stage) and has_numbers(tensor)
     is_stored = name in view.state.outputs or derivation.has_fusable_consumer(view.state, name)
     if tensor.reduction is None or not (is_free and is_stored) or name.endswith(("_rf", "_cache")):
         return ()
-    if not all(isinstance(axis.extent, int) for axis in (*tensor.axes, *tensor.reduce_axes)):
-        return ()
-    wanted = _wanted(tensor, view.target)
+    target, tile = view.target, 1
+    if thread_tiles.plan_threads(tensor, tensor, target):
+        tile = _TILE
+    tiles = -(-count_of(tensor.axes) // tile)
+    wanted = -(-(1 if target.is_processor else _WAVES) * target.multiprocessors // tiles)
     longest = max(tensor.reduce_axes, key=lambda each: each.length)
     terms = prod(axis.length for axis in tensor.reduce_axes)
     most = min(wanted, terms // _TERMS, _MOST_PARTS)
@@ -153,15 +147,6 @@ def _parts(view: derivation.Derivation) -> tuple[int, ...]:
     first = _divisor(longest, most)
     fewer = _divisor(longest, most // _FEWER)
     return tuple(dict.fromkeys(n for n in (first, fewer) if n > 1))
-
-
-def _wanted(tensor: expr.Compute, target: GpuTarget) -> int:
-    """The number of parts that gives each multiprocessor enough blocks; 1 if the tiles alone do."""
-    elements = prod(axis.length for axis in tensor.axes)
-    tile = _TILE if thread_tiles.plan_threads(tensor, tensor, target) else 1
-    tiles = -(-elements // tile)
-    waves = 1 if target.is_processor else _WAVES
-    return -(-waves * target.multiprocessors // tiles)
 
 
 def _divisor(axis: expr.Axis, most: int) -> int:

@@ -13,8 +13,8 @@ from functools import partial
 from math import prod
 
 from tensorwright import schedule
-from tensorwright.expr import Axis, loads_of
-from tensorwright.tuning.space.accesses import count_of, slides_along
+from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.tuning.space.accesses import count_of, has_numbers, slides_along
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage, is_untouched, rule
 from tensorwright.tuning.space.derived.thread_tiles import thread_rows
 from tensorwright.tuning.space.derived.tiled_fold import TiledFold, inline_made
@@ -43,13 +43,12 @@ def tile_windows(view: Derivation) -> tuple[Derivation, ...]:
 def sliding_axes(state: schedule.ScheduleState, stage: schedule.Stage) -> tuple[Axis, ...]:
     """The axes along which windows slide; none if the stage is not to be tiled so."""
     tensor = stage.tensor
-    axes = (*tensor.axes, *tensor.reduce_axes)
-    is_free = isinstance(stage.placement, schedule.AtRoot) and is_untouched(state, stage)
-    if tensor.reduction is None or not is_free or schedule.find_matrix_product(tensor) is not None:
+    if tensor.reduction is None or not is_untouched(state, stage) or not has_numbers(tensor):
         return ()
-    if not all(isinstance(axis.extent, int) and axis.extent > 0 for axis in axes):
-        return ()
-    if count_of(tensor.reduce_axes) > _MOST_TERMS:
+    if (
+        schedule.find_matrix_product(tensor) is not None
+        or count_of(tensor.reduce_axes) > _MOST_TERMS
+    ):
         return ()
     loads = tuple(loads_of(tensor.body))
     return tuple(
@@ -75,8 +74,7 @@ def _dealt_out(view: Derivation) -> Derivation:
     threads = tuple(n for n in _THREADS if n <= target.threads_per_block)
     default = min(128, threads[-1])
     count = builder.choose(f"{tiled.node}_threads", threads, default, Kind.TILE, tiled.node)
-    tiled.store(threads=count)
-    _write_out(tiled)
+    _store(tiled, count)
     return _derived(view, tiled, "dealt out")
 
 
@@ -91,8 +89,7 @@ def _with_patches(view: Derivation) -> Derivation:
         default = max(fitting or rows, key=partial(_rank, axis.length))
         row = builder.choose_rows(names, fitting, default, Kind.TILE, tiled.node)
         tiled.split(axis.name, (loop,), row, schedule.Tail.GUARD)
-    tiled.store()
-    _write_out(tiled)
+    _store(tiled)
     tensor = builder.state.stage(tiled.fold).tensor
     over = [
         load.source.name
@@ -112,10 +109,10 @@ def _opened(view: Derivation, builder: SketchBuilder) -> tuple[TiledFold, dict[s
     return tiled, {name: sliding[own] for own, name in stored if own in sliding}
 
 
-def _write_out(tiled: TiledFold) -> None:
-    """Compute the windows of a thread, every term written out."""
-    axes = tiled.builder.state.stage(tiled.fold).tensor.reduce_axes
-    terms = [axis.name for axis in axes]
+def _store(tiled: TiledFold, threads: Index | None = None) -> None:
+    """Store the windows of the threads, with every term of a window written out."""
+    tiled.store(threads=threads)
+    terms = [axis.name for axis in tiled.builder.state.stage(tiled.fold).tensor.reduce_axes]
     tiled.sum([(name,) for name in terms], terms)
 
 

@@ -27,12 +27,12 @@ from typing import Any
 
 from tensorwright import expr, schedule
 from tensorwright.base import GpuTarget
-from tensorwright.tuning.space.defaults.pointwise import bind_rest
+from tensorwright.tuning.space.accesses import has_numbers
+from tensorwright.tuning.space.defaults.pointwise import bind_rest, inline_cheap
 from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_fold import TiledFold
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import SketchBuilder
-from tensorwright.tuning.space.steps import constant_stages, inline_elementwise
 from tensorwright.tuning.space.templates.configuration import Configuration, Filter, Sizes
 from tensorwright.tuning.space.templates.template import Applies, Template
 
@@ -105,14 +105,6 @@ def _unrolled(
     return loops
 
 
-def inline_others(s: SketchBuilder, name: str) -> None:
-    """Let the builder compute constants, and inline cheap stages after a fold."""
-    for stage in constant_stages(s.state):
-        if schedule.is_legal(schedule.FoldConstant(stage), s.state):
-            s.do(schedule.FoldConstant(stage))
-    inline_elementwise(s, keep=schedule.reads_of(s.state.stage(name).tensor))
-
-
 def bind_others(s: SketchBuilder, cfg: Configuration) -> None:
     """Bind what no step of a template has scheduled: a thread computes an element."""
     assert isinstance(cfg.target, GpuTarget), "a template of this kind gets no other target"
@@ -142,7 +134,7 @@ def find_fold(state: schedule.ScheduleState) -> NamedFold | None:
     """The fold of a program that is one of the forms; or None."""
     fold = only_fold(state)
     loads = expr.multiplied_loads(fold.tensor) if fold is not None else None
-    if fold is None or loads is None or not _has_plain_extents(fold.tensor):
+    if fold is None or loads is None or not has_numbers(fold.tensor):
         return None
     for pair in (loads, loads[::-1]):
         for find in (_as_convolution, _as_product):
@@ -210,11 +202,6 @@ def _plain_axes(tensor: expr.Compute, load: expr.Load) -> tuple[str, ...] | None
     return tuple(names[index] for index in indices)
 
 
-def _has_plain_extents(tensor: expr.Compute) -> bool:
-    axes: tuple[expr.Axis, ...] = (*tensor.axes, *tensor.reduce_axes)
-    return all(isinstance(axis.extent, int) and axis.extent > 0 for axis in axes)
-
-
 _RESULT = (("tile_f", "channels", (1, 8, 2)), ("tile_y", "rows", (1, 1, 1)))
 _IMAGE = (*_RESULT, ("tile_x", "columns", (1, 8, 2)))
 _TERMS = (("tile_rc", "terms", (8,)), ("tile_ry", "tap rows", (8,)))
@@ -251,7 +238,7 @@ def dense_large_batch(s: SketchBuilder, cfg: Configuration) -> None:
 def dense_small_batch(s: SketchBuilder, cfg: Configuration) -> None:
     """A block computes one element: each thread sums some terms, one thread sums the sums."""
     name, terms = _opened(s.state).name, _opened(s.state).axes["terms"]
-    inline_others(s, name)
+    inline_cheap(s, keep=schedule.reads_of(s.state.stage(name).tensor))
     consumer = fusable_consumer(s.state, name)
     extent = next(x.length for x in s.state.stage(name).tensor.reduce_axes if x.name == terms)
     knob = cfg.define_split("tile_k", extent, default=(64,), node=name)
@@ -278,7 +265,7 @@ def _opened(state: schedule.ScheduleState) -> NamedFold:
 
 def _in_blocks(s: SketchBuilder, cfg: Configuration, table: BlockTable) -> None:
     fold = _opened(s.state)
-    inline_others(s, fold.name)
+    inline_cheap(s, keep=schedule.reads_of(s.state.stage(fold.name).tensor))
     compute_in_blocks(s, cfg, fold.name, fold.axes, table)
     bind_others(s, cfg)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorwright import schedule
+from tensorwright.tuning.space.defaults.pointwise import inline_cheap
 from tensorwright.tuning.space.derived.rules.batched_winograd import use_winograd
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
@@ -39,7 +40,7 @@ def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> bool:
     axes = s.state.stage(name).tensor.axes
     rows = next(x.length for x in axes if x.name == fold.axes["rows"])
     tile = cfg.define_knob("tile_size", _TILES if rows % 8 == 0 else tuple(reversed(_TILES)))
-    products.inline_others(s, name)
+    inline_cheap(s, keep=schedule.reads_of(s.state.stage(name).tensor))
     transforms = use_winograd(s, name, tile)
     joined = schedule.UseAlgorithm(product, "implicit_gemm")
     if not schedule.is_legal(joined, s.state):
