@@ -52,13 +52,13 @@ from tensorwright.tuning.session import (
     Phase,
     Progress,
     SizedInstance,
-    TaskRow,
     choose_over_sizes,
     over_sizes,
 )
 from tensorwright.tuning.session.result import Samples
 from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import default_trace
+from tensorwright.tuning.task_scheduling import TaskState
 
 TARGET = cpu_target("native")
 SETTING = setting_of(TARGET, 1)
@@ -118,11 +118,9 @@ def test_a_point_that_is_named_twice_counts_twice(parts: Partition) -> None:
 
 def test_progress_shows_the_time_of_a_run_at_each_size(network: SizedNetwork) -> None:
     tasks = merge(tasks_of(network, SETTING))
-    rows = tuple(
-        TaskRow("", task.call_count, 1, 2e-3, 1e-3, uses=task.calls_by_network) for task in tasks
-    )
+    states = tuple(TaskState(task, 1, 2e-3, 1e-3) for task in tasks)
     calls = sum(network.parts.count(each) for each in network.parts.workloads)
-    progress = Progress(Phase.SEARCH, 1, 1, 0.0, 1, 0.0, None, None, rows)
+    progress = Progress(Phase.SEARCH, 1, 1, 0.0, 1, 0.0, None, None, states)
     assert dict(progress.latencies_s) == pytest.approx(
         {"net at n=1": calls * 1e-3, "net at n=16": calls * 1e-3}
     )

@@ -32,7 +32,8 @@ from typing import Any
 from tensorwright.base import MachineError, UsageError, now_utc, write_atomically
 from tensorwright.report.document import FORMAT, check_document, profile_document
 from tensorwright.report.numbers import Values, micro, short
-from tensorwright.tuning.session import Progress, TaskRow
+from tensorwright.tuning.session import Progress
+from tensorwright.tuning.task_scheduling import TaskState
 
 SCRIPTS = (
     *("elements", "format", "tables", "charts", "overview", "treemap", "parts", "graphs"),
@@ -177,7 +178,7 @@ class LiveReport:
 
     def on_progress(self, progress: Progress) -> None:
         """As `Callback.on_progress`."""
-        for row in progress.rows:
+        for row in progress.tasks:
             self._note(row, progress.elapsed_s)
         live: Values = {
             "phase": progress.phase.value,
@@ -189,7 +190,7 @@ class LiveReport:
             "default_us": micro(progress.default_s),
             "best_us": micro(progress.best_s),
         }
-        rows = sorted(progress.rows, key=lambda row: -row.cost_s)
+        rows = sorted(progress.tasks, key=lambda row: -row.run_s)
         document = {
             **self._document,
             "written": now_utc(),
@@ -240,9 +241,9 @@ class LiveReport:
     def _is_looked_at(self) -> bool:
         return time.monotonic() - self._asked_s < _LOOKS_S
 
-    def _note(self, row: TaskRow, elapsed_s: float) -> None:
+    def _note(self, row: TaskState, elapsed_s: float) -> None:
         """Keep the best time of a workload, if it was tried since the last time."""
-        trials = self._trials.setdefault(row.key, [])
+        trials = self._trials.setdefault(row.task.workload.key, [])
         is_new = not trials or trials[-1]["number"] != row.trials
         if is_new and row.trials and math.isfinite(row.best_s):
             trials.append(
@@ -255,14 +256,14 @@ class LiveReport:
                 }
             )
 
-    def _workload(self, row: TaskRow) -> Values:
+    def _workload(self, row: TaskState) -> Values:
         return {
-            "key": row.key,
-            "name": row.name,
-            "weight": short(row.calls),
+            "key": row.task.workload.key,
+            "name": row.task.workload.name,
+            "weight": short(row.task.call_count),
             "best_us": micro(row.best_s),
             "default_us": micro(row.default_s),
-            "trials": list(self._trials.get(row.key, ())),
+            "trials": list(self._trials.get(row.task.workload.key, ())),
             "trial_count": row.trials,
         }
 

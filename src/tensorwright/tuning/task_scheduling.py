@@ -54,7 +54,7 @@ from tensorwright.tuning.task import Task
 
 @dataclass(slots=True)
 class TaskState:
-    """The state of the search of one task; the session writes it, schedulers read it.
+    """The state of the search of one task: the session writes it, schedulers and displays read it.
 
     trials        candidates on record, counted over all runs of the session
     default_s     median seconds of the default schedule; infinite if not measured
@@ -94,6 +94,11 @@ class TaskState:
     def cost_s(self) -> float:
         """The time of the task in the whole; infinite if unknown."""
         return self.task.weight * self.best_s
+
+    @property
+    def run_s(self) -> float:
+        """Its part of the time of one run of each network; 0 without a measurement."""
+        return self.task.call_count * self.best_s if math.isfinite(self.best_s) else 0.0
 
 
 class Scheduler(Protocol):

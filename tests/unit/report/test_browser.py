@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.browser import CHROMIUM, Browser
 from tests.unit.report.documents import EVIL, document
+from tests.unit.tuning.helpers import measured_task
 
 from tensorwright.report import LiveReport, write_report
-from tensorwright.tuning.session import Phase, Progress, TaskRow
+from tensorwright.tuning.session import Phase, Progress
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
@@ -192,7 +193,7 @@ def test_a_live_page_follows_the_search(browser: Browser) -> None:
     try:
         browser.messages.clear()
         browser.open(live.address)
-        row = TaskRow(f"conv {EVIL}", 1.0, 16, 1e-3, 5e-4, key="a" * 16)
+        row = measured_task(f"conv {EVIL}", 1.0, 16, 1e-3, 5e-4)
         live.on_progress(Progress(Phase.SEARCH, 1, 16, 3.0, 16, 3.0, 64, None, (row,)))
         browser.run("follow()")
         assert browser.run("document.getElementById('headline').textContent") == "now: search"

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 from tests.unit.report.documents import document
+from tests.unit.tuning.helpers import measured_task
 
 from tensorwright.base import MachineError
 from tensorwright.report import LiveReport
-from tensorwright.tuning.session import Phase, Progress, TaskRow
+from tensorwright.tuning.session import Phase, Progress
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def live() -> Iterator[LiveReport]:
 
 
 def progress(trials: int, best_s: float) -> Progress:
-    row = TaskRow("conv", 2.0, trials, 1e-3, best_s, key="a" * 16)
+    row = measured_task("conv", 2.0, trials, 1e-3, best_s)
     return Progress(Phase.SEARCH, 1, trials, 3.0, trials, 3.0, 64, None, (row,))
 
 

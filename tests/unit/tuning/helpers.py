@@ -26,6 +26,7 @@ from tensorwright.tuning.measuring import (
 from tensorwright.tuning.measuring.runner import BackgroundJob
 from tensorwright.tuning.space import Choice, Sketch, Space
 from tensorwright.tuning.task import Task
+from tensorwright.tuning.task_scheduling import TaskState
 
 SIZE = 1024
 
@@ -37,6 +38,20 @@ def workload_of(
     inputs = tuple(tensor for tensor in tensors if isinstance(tensor, expr.Placeholder))
     name = key or outputs[0].name
     return Workload(name, inputs, constants, outputs, name)
+
+
+def measured_task(
+    name: str,
+    calls: float,
+    trials: int,
+    default_s: float,
+    best_s: float,
+    error: str = "",
+    uses: tuple[tuple[str, float], ...] = (),
+) -> TaskState:
+    """The state of a task that a display shows."""
+    task = Task(Workload(name, (), frozenset(), (), name[:16]), calls, calls=uses)
+    return TaskState(task, trials, default_s, best_s, error=error)
 
 
 def padded_convolution(

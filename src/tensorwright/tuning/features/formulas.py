@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple, TypeAlias
@@ -149,11 +149,10 @@ class Nest:
         """The operations of one execution by class, without those that compute addresses."""
         return self.operations.counts
 
-    @property
-    def jobs(self) -> columns.Cell:
-        """Iterations of the parallel loops, which threads share out."""
-        pairs = zip(self.kinds.kinds, self.loops.extents, strict=True)
-        return columns.product_of([extent for kind, extent in pairs if kind is ForKind.PARALLEL])
+    def iterations(self, kinds: Set[ForKind], outermost: int | None = None) -> columns.Cell:
+        """Those of the loops of some kinds, among some of the outermost loops or all."""
+        pairs = zip(self.kinds.kinds[:outermost], self.loops.extents[:outermost], strict=True)
+        return columns.product_of([extent for kind, extent in pairs if kind in kinds])
 
     @property
     def depth(self) -> int:

@@ -209,6 +209,9 @@ def _straight_line(nest: Nest) -> Cell:
     return length
 
 
+_SHARED = frozenset((ForKind.PARALLEL,))  # loops whose iterations threads share out
+
+
 def _lines_of_other_threads(nest: Nest, touching: Touching) -> dict[str, Cell]:
     """Lines that another statement touches, too, with its iterations divided in another way."""
     lines: Cell = 0
@@ -218,7 +221,8 @@ def _lines_of_other_threads(nest: Nest, touching: Touching) -> dict[str, Cell]:
         for other in touching[use.buffer]:
             shared = nest.statement.shared_loops(other.statement)
             if other is not nest and ForKind.PARALLEL not in nest.kinds.kinds[:shared]:
-                is_moved = either(is_moved, 1 - same(nest.jobs, other.jobs))
+                is_same = same(nest.iterations(_SHARED), other.iterations(_SHARED))
+                is_moved = either(is_moved, 1 - is_same)
                 outermost = min(outermost, shared)
         runs = product_of(nest.loops.extents[:outermost])
         lines = lines + is_moved * runs * use.lines_of(outermost)
@@ -246,12 +250,10 @@ _EVERYWHERE: tuple[FeatureGroup, ...] = (
 )
 
 
-def _launch_group(target: base.GpuTarget) -> ScalarGroup:
-    return ScalarGroup(launches.LAUNCH_COLUMNS, partial(launches.launch_features, target))
-
-
-def _thread_group(target: base.GpuTarget) -> ScalarGroup:
-    return ScalarGroup(launches.THREAD_COLUMNS, partial(launches.thread_features, target))
+def _of_launches(
+    columns: tuple[str, ...], features: Callable[..., Mapping[str, Cell]]
+) -> TargetGroup:
+    return TargetGroup(columns, lambda target: ScalarGroup(columns, partial(features, target)))
 
 
 FEATURE_GROUPS: base.ByKind[FeatureGroup | TargetGroup] = {
@@ -268,8 +270,8 @@ FEATURE_GROUPS: base.ByKind[FeatureGroup | TargetGroup] = {
     ),
     base.TargetKind.GPU: (
         *_EVERYWHERE,
-        TargetGroup(launches.LAUNCH_COLUMNS, _launch_group),
-        TargetGroup(launches.THREAD_COLUMNS, _thread_group),
+        _of_launches(launches.LAUNCH_COLUMNS, launches.launch_features),
+        _of_launches(launches.THREAD_COLUMNS, launches.thread_features),
         TargetGroup(LANE_COLUMNS, LaneGroup),
     ),
 }

@@ -38,7 +38,7 @@ from tensorwright.tuning.features.columns import (
     smaller,
 )
 from tensorwright.tuning.features.formulas import Nest
-from tensorwright.tuning.features.launches import index_operations, thread_work
+from tensorwright.tuning.features.launches import OWN, index_operations, straight_loops
 from tensorwright.tuning.features.loop_dependence import coefficient_of
 
 SECTOR_BYTES = 32
@@ -123,11 +123,13 @@ class LaneGroup:
             for is_store, flag in ((False, use.reads), (True, use.writes))
             if not isinstance(flag, int) or flag
         )
-        return LaneStatement(accesses, index_operations(nest), thread_work(nest).turns)
+        turns = nest.iterations(OWN, straight_loops(nest))
+        return LaneStatement(accesses, index_operations(nest), turns)
 
 
 def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAccess:
-    work = thread_work(nest)
+    straight = straight_loops(nest)
+    blocks, threads = map(nest.iterations, (schedule.BLOCKS, schedule.THREADS))
     access = next(
         each
         for each in nest.operations.accesses
@@ -164,10 +166,10 @@ def _access(nest: Nest, use: BufferUse, warp: int, *, is_store: bool) -> LaneAcc
         reach,
         width,
         is_split,
-        work.blocks
-        * rounded_up(work.threads, warp)
-        * _turns(nest, use, work.straight)
-        * divided(use.elements[work.straight], width),
+        blocks
+        * rounded_up(threads, warp)
+        * _turns(nest, use, straight)
+        * divided(use.elements[straight], width),
     )
 
 
@@ -197,11 +199,11 @@ def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
     The innermost serial loops that do not move the access count as one turn.
     """
     if use.buffer.scope is schedule.Scope.SHARED:
-        return thread_work(nest).turns
+        return nest.iterations(OWN, straight)
     turns: Cell = 1
     is_same: Cell = 1
     for n in reversed(range(straight)):
-        if nest.kinds.kinds[n] in schedule.BLOCKS | schedule.THREADS:
+        if nest.kinds.kinds[n] not in OWN:
             continue
         is_same = is_same * (1 - use.moves[n])
         turns = turns * choose(is_same, 1, nest.loops.extents[n])

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Load, free_vars
@@ -38,7 +39,9 @@ from tensorwright.tuning.features.formulas import Nest, Touching
 _ADDRESSES = 24  # registers of a thread that hold indices and addresses
 _REGISTER_UNIT = 256  # registers are given to a warp in such units
 _RESERVED_BYTES = 1024  # of shared memory, for each block
+_UNROLLED = frozenset((ForKind.UNROLLED,))
 _WRITTEN_OUT = (ForKind.UNROLLED, ForKind.VECTOR)
+_NONE: Cell = 0
 _DIVISION = 7  # operations that give quotient and remainder of a division by a known number
 
 LAUNCH_COLUMNS = (
@@ -72,42 +75,16 @@ THREAD_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadWork:
-    """How a statement is divided among blocks and threads.
-
-    blocks, threads   that run it
-    straight          the number of outer loops that stay loops; those inside are unrolled
-    runs              iterations of a thread              turns   of the loops that stay loops
-    """
-
-    blocks: Cell
-    threads: Cell
-    straight: int
-    runs: Cell
-    turns: Cell
+OWN = frozenset(ForKind) - BLOCKS - THREADS
+"""The loops that each thread runs."""
 
 
-def thread_work(nest: Nest) -> ThreadWork:
-    """The division of a statement among blocks and threads."""
-    kinds, extents = nest.kinds.kinds, nest.loops.extents
-    straight = len(kinds)
+def straight_loops(nest: Nest) -> int:
+    """The number of outer loops that stay loops; those inside are unrolled."""
+    straight = len(nest.loops)
     while straight and _is_written_out(nest, straight - 1):
         straight -= 1
-
-    def iterations(wanted: frozenset[ForKind]) -> Cell:
-        pairs = zip(kinds, extents, strict=True)
-        return product_of([extent for kind, extent in pairs if kind in wanted])
-
-    bound = BLOCKS | THREADS
-    own = [n for n, kind in enumerate(kinds) if kind not in bound]
-    return ThreadWork(
-        iterations(BLOCKS),
-        iterations(THREADS),
-        straight,
-        product_of([extents[n] for n in own]),
-        product_of([extents[n] for n in own if n < straight]),
-    )
+    return straight
 
 
 def _is_written_out(nest: Nest, number: int) -> bool:
@@ -120,12 +97,13 @@ def _is_written_out(nest: Nest, number: int) -> bool:
 
 def launch_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mapping[str, Cell]:
     """The columns of the launch that a statement is in."""
-    every = {_launch(other) for nests in touching.values() for other in nests}
-    nests = _nests_of_launch(nest, touching)
+    every = dict.fromkeys(other for nests in touching.values() for other in nests)
+    own = _launch(nest)
+    nests = [other for other in every if _launch(other) == own]
     blocks = _bound(nest, BLOCKS)
     threads = _bound(nest, THREADS)
     warps = rounded_up(threads, target.warp)
-    registers = _largest([_registers(each) for each in nests])
+    registers = reduce(larger, map(_registers, nests), _NONE)
     shared = total_of(
         [
             (nest.variables.first(room_of(buffer)) * buffer.dtype.size_bytes)
@@ -146,7 +124,7 @@ def launch_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
     resident = larger(resident, 1)
     waves = divided(blocks, resident * target.multiprocessors)
     return limits | {
-        "launch": sorted(every).index(_launch(nest)) + 1,
+        "launch": sorted({*map(_launch, every)}).index(own) + 1,
         "blocks": blocks,
         "threads": threads,
         "warps": warps,
@@ -157,7 +135,7 @@ def launch_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
         "waves": waves,
         "tail": divided(waves, rounded_up(blocks, resident * target.multiprocessors)),
         "barriers": _barriers(nests, touching),
-        "unrolled": total_of([_written_out(each) for each in nests]),
+        "unrolled": total_of([each.iterations(_UNROLLED) for each in nests]),
     }
 
 
@@ -173,40 +151,32 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
     dram_bytes      different lines that the launch touches
     register_bytes  of operands and results of all executions
     """
-    work, meetings = thread_work(nest), _meetings(nest, touching)
-    warps = rounded_up(work.threads, target.warp)
+    meetings = _meetings(nest, touching)
+    blocks, threads, runs = map(nest.iterations, (BLOCKS, THREADS, OWN))
+    turns = nest.iterations(OWN, straight_loops(nest))
+    warps = rounded_up(threads, target.warp)
+    store = nest.statement.store  # a thread goes on while something is loaded to registers
+    goes_on = isinstance(store.value, Load) and store.buffer.scope is Scope.LOCAL
     far = [use for use in nest.uses if use.buffer.scope is Scope.GLOBAL]
     outside = sum(kind in BLOCKS for kind in nest.kinds.kinds)
     return {
-        "warp_runs": work.blocks * warps * work.runs,
-        "lane_share": divided(work.threads, warps * target.warp),
-        "thread_runs": work.runs,
-        "straight_runs": work.turns,
-        "waiting_runs": 0 if _goes_on(nest) else divided(work.turns, meetings.ahead),
+        "warp_runs": blocks * warps * runs,
+        "lane_share": divided(threads, warps * target.warp),
+        "thread_runs": runs,
+        "straight_runs": turns,
+        "waiting_runs": 0 if goes_on else divided(turns, meetings.ahead),
         "meeting_runs": divided(meetings.turns, meetings.ahead),
         "register_bytes": nest.loops.inside[0]
         * total_of([use.count * use.element_bytes for use in nest.uses]),
-        "block_bytes": work.blocks * total_of([_bytes(use, outside) for use in far]),
+        "block_bytes": blocks * total_of([_bytes(use, outside) for use in far]),
         "dram_bytes": total_of([_bytes(use, 0) for use in far]),
     }
-
-
-def _goes_on(nest: Nest) -> bool:
-    """Whether a thread goes on while something is loaded to registers that it reads later."""
-    store = nest.statement.store
-    return isinstance(store.value, Load) and store.buffer.scope is Scope.LOCAL
 
 
 def _launch(nest: Nest) -> tuple[int, ...]:
     """The path to the nest at the root that a statement is in."""
     statement = nest.statement
     return statement.path[: statement.loop_steps[0]] if statement.loops else statement.path
-
-
-def _nests_of_launch(nest: Nest, touching: Touching) -> list[Nest]:
-    own = _launch(nest)
-    every = dict.fromkeys(other for nests in touching.values() for other in nests)
-    return [other for other in every if _launch(other) == own]
 
 
 def _bound(nest: Nest, kinds: frozenset[ForKind]) -> Cell:
@@ -277,19 +247,7 @@ def _meetings(nest: Nest, touching: Touching) -> Meetings:
     others = [other for other in touching[use.buffer] if other is not nest]
     loops = max((nest.statement.shared_loops(other.statement) for other in others), default=0)
     ahead = nest.loops.extents[loops - 1] if nest.statement.is_copy else 1
-    return Meetings(loops, _turns(nest, loops), ahead)
-
-
-def _turns(nest: Nest, count: int) -> Cell:
-    """Turns of a thread of some of the outermost loops."""
-    pairs = zip(nest.kinds.kinds[:count], nest.loops.extents[:count], strict=True)
-    return product_of([extent for kind, extent in pairs if kind not in BLOCKS | THREADS])
-
-
-def _written_out(nest: Nest) -> Cell:
-    """The number of copies of a statement in the text, by unrolled loops."""
-    pairs = zip(nest.kinds.kinds, nest.loops.extents, strict=True)
-    return product_of([extent for kind, extent in pairs if kind is ForKind.UNROLLED])
+    return Meetings(loops, nest.iterations(OWN, loops), ahead)
 
 
 def index_operations(nest: Nest) -> Cell:
@@ -298,25 +256,18 @@ def index_operations(nest: Nest) -> Cell:
     A loop that moves several dimensions has been fused, and takes divisions. Those of blocks and
     threads are done once, before the loops.
     """
-    work = thread_work(nest)
-    serial = [n for n in range(work.straight) if nest.kinds.kinds[n] not in BLOCKS | THREADS]
+    straight = straight_loops(nest)
+    serial = [n for n in range(straight) if nest.kinds.kinds[n] in OWN]
     far = [use for use in nest.uses if use.buffer.scope is not Scope.LOCAL]
-    divisions = _largest(
-        [total_of([larger(use.dimensions_moved[n] - 1, 0) for n in serial]) for use in far]
-    )
+    moved = (total_of([larger(use.dimensions_moved[n] - 1, 0) for n in serial]) for use in far)
+    divisions = reduce(larger, moved, _NONE)
     tests = nest.counts.get("int_cmp", 0) + nest.counts.get("select_op", 0)
     each = divisions * _DIVISION + 2 * len(far) + tests * 2
-    return work.blocks * work.threads * work.turns * each
+    blocks, threads = map(nest.iterations, (BLOCKS, THREADS))
+    return blocks * threads * nest.iterations(OWN, straight) * each
 
 
 def _bytes(use: BufferUse, level: int) -> Cell:
     """The bytes of the different lines that the loops inside some of the outermost touch."""
     elements = use.elements[level] * use.element_bytes
     return larger(elements, smaller(use.lines_of(level) * 64, elements * 8))
-
-
-def _largest(cells: Sequence[Cell]) -> Cell:
-    largest: Cell = 0
-    for cell in cells:
-        largest = larger(largest, cell)
-    return largest

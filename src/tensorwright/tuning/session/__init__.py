@@ -4,7 +4,7 @@ from tensorwright.tuning.session.arguments import Options, SessionParts
 from tensorwright.tuning.session.in_network import choose_in_network, schedules_worth_trying
 from tensorwright.tuning.session.over_sizes import SizedInstance, choose_over_sizes
 from tensorwright.tuning.session.progress import (
-    Callback, Drift, Interrupt, LiveTable, Phase, PlainLines, Progress, TaskRow, choose_callbacks,
+    Callback, Drift, Interrupt, LiveTable, Phase, PlainLines, Progress, choose_callbacks,
 )
 from tensorwright.tuning.session.ranking import is_replayable
 from tensorwright.tuning.session.result import (

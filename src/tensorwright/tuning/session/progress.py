@@ -21,6 +21,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tensorwright.tuning.task_scheduling import TaskState
+
 
 class Interrupt:
     """Whether the user has asked to stop; a caller can also ask."""
@@ -96,37 +98,13 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRow:
-    """One workload. Times are infinite without a measurement.
-
-    calls     in one run of each network   trials   candidates on record
-    error     why nothing could be measured; "" if something was
-    uses      pairs (network, calls in one run of it)
-    key       of the workload
-    """
-
-    name: str
-    calls: float
-    trials: int
-    default_s: float
-    best_s: float
-    error: str = ""
-    uses: tuple[tuple[str, float], ...] = ()
-    key: str = ""
-
-    @property
-    def cost_s(self) -> float:
-        """Its part of the time of one run of each network; 0 without a measurement."""
-        return self.calls * self.best_s if math.isfinite(self.best_s) else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """The whole session at one moment.
 
     trials, elapsed_s               of all runs of the session
     trials_here, elapsed_here_s     of this run
     trials_budget, seconds_budget   None without such a limit
+    tasks                           as they are at this moment
     search_s, build_s, measure_s    of this run
     drift                           of the schedule that was last measured again
     """
@@ -139,7 +117,7 @@ class Progress:
     elapsed_here_s: float
     trials_budget: int | None
     seconds_budget: float | None
-    rows: tuple[TaskRow, ...]
+    tasks: tuple[TaskState, ...]
     search_s: float = 0.0
     build_s: float = 0.0
     measure_s: float = 0.0
@@ -149,9 +127,10 @@ class Progress:
     def latencies_s(self) -> tuple[tuple[str, float], ...]:
         """The estimated time of a run of each network: the sum of its calls' best times."""
         times: dict[str, float] = {}
-        for row in self.rows:
-            for network, calls in row.uses or (("", row.calls),):
-                times[network] = times.get(network, 0.0) + calls * row.cost_s / row.calls
+        for each in self.tasks:
+            for network, calls in each.task.calls_by_network:
+                share_s = calls * each.run_s / each.task.call_count
+                times[network] = times.get(network, 0.0) + share_s
         return tuple(sorted(times.items()))
 
     @property
@@ -168,12 +147,13 @@ class Progress:
     @property
     def default_s(self) -> float:
         """As `best_s`, with the default schedules."""
-        return sum(row.calls * row.default_s for row in self.rows if math.isfinite(row.default_s))
+        measured = (each for each in self.tasks if math.isfinite(each.default_s))
+        return sum(each.task.call_count * each.default_s for each in measured)
 
     @property
     def best_s(self) -> float:
         """The time of one run of each network with the best schedules, of measured workloads."""
-        return sum(row.cost_s for row in self.rows)
+        return sum(each.run_s for each in self.tasks)
 
 
 class Callback(Protocol):
@@ -254,7 +234,7 @@ def summary(progress: Progress) -> str:
     is_several = len(progress.latencies_s) > 1
     if progress.best_s:
         best = format_time(progress.best_s)
-        has_all = all(math.isfinite(row.default_s) for row in progress.rows if row.cost_s)
+        has_all = all(math.isfinite(each.default_s) for each in progress.tasks if each.run_s)
         times = f"{format_time(progress.default_s)} -> {best}" if has_all else f"best {best}"
         parts.append(f"together {times}" if is_several else times)
     if is_several and progress.best_s:
@@ -267,7 +247,7 @@ def summary(progress: Progress) -> str:
             f"{progress.measure_s / busy_s:.0%} measure",
         )
         parts.append(" ".join(shares))
-    failing = sum(bool(row.error) for row in progress.rows)
+    failing = sum(bool(each.error) for each in progress.tasks)
     if failing:
         parts.append(f"{failing} workload{'s' if failing > 1 else ''} not measurable")
     return "\n".join(_filled(parts))
@@ -301,11 +281,11 @@ def _table(progress: Progress) -> Table:
     for name in ("times", "trials", "default", "best", "share"):
         table.add_column(name, justify="right", no_wrap=True)
     total_s = progress.best_s
-    for row in sorted(progress.rows, key=lambda row: -row.cost_s):
-        share = row.cost_s / total_s if total_s and not row.error else math.nan
+    for row in sorted(progress.tasks, key=lambda each: -each.run_s):
+        share = row.run_s / total_s if total_s and not row.error else math.nan
         table.add_row(
-            row.name,
-            f"{row.calls:g}",
+            row.task.workload.name,
+            f"{row.task.call_count:g}",
             str(row.trials),
             format_time(row.default_s),
             format_time(row.best_s) if not row.error else "failed",

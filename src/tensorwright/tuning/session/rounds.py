@@ -17,7 +17,7 @@ from tensorwright.tuning.learning import Prediction, save_predictions, trace_dig
 from tensorwright.tuning.measuring.runner import BuildFailed, BuildResult, BuildStopped, Trial
 from tensorwright.tuning.population.population import Candidate
 from tensorwright.tuning.session import arguments
-from tensorwright.tuning.session.progress import Drift, Interrupt, Phase, Progress, TaskRow
+from tensorwright.tuning.session.progress import Drift, Interrupt, Phase, Progress
 from tensorwright.tuning.session.ranking import (
     Ranking,
     Tools,
@@ -413,7 +413,7 @@ class Session:
             budget.elapsed_here_s,
             self.options.trials,
             self.options.seconds,
-            tuple(_row(search.state) for search in self.searches),
+            tuple(replace(search.state) for search in self.searches),
             budget.seconds(arguments.Activity.SEARCH),
             budget.seconds(arguments.Activity.BUILD),
             budget.seconds(arguments.Activity.MEASURE),
@@ -427,16 +427,3 @@ def _is_suspicious(fresh: Record, before: Record) -> bool:
     """Whether a program took much longer than before."""
     is_timed = fresh.status is Status.OK and before.status is Status.OK
     return is_timed and fresh.median_s > _SUSPICIOUS * before.median_s
-
-
-def _row(state: TaskState) -> TaskRow:
-    return TaskRow(
-        state.task.workload.name,
-        state.task.call_count,
-        state.trials,
-        state.default_s,
-        state.best_s,
-        state.error,
-        state.task.calls_by_network,
-        state.task.workload.key,
-    )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from tests.unit.tuning.helpers import measured_task
 
 from tensorwright.tuning import session
 from tensorwright.tuning.session.progress import format_duration, format_time
@@ -22,9 +23,9 @@ PROGRESS = session.Progress(
     elapsed_here_s=10.0,
     trials_budget=100,
     seconds_budget=None,
-    rows=(
-        session.TaskRow("conv2d_add_relu", 2.0, 30, 0.004, 0.001),
-        session.TaskRow("softmax", 1.0, 10, math.inf, math.inf, "crashed: it fell"),
+    tasks=(
+        measured_task("conv2d_add_relu", 2.0, 30, 0.004, 0.001),
+        measured_task("softmax", 1.0, 10, math.inf, math.inf, "crashed: it fell"),
     ),
 )
 
@@ -40,8 +41,8 @@ def test_one_plain_line_per_round() -> None:
 
 def test_the_line_says_what_one_has_where_a_default_has_no_time() -> None:
     stream = io.StringIO()
-    earlier = session.TaskRow("softmax", 1.0, 10, math.inf, 0.003)
-    session.PlainLines(stream).on_progress(replace(PROGRESS, rows=(PROGRESS.rows[0], earlier)))
+    earlier = measured_task("softmax", 1.0, 10, math.inf, 0.003)
+    session.PlainLines(stream).on_progress(replace(PROGRESS, tasks=(PROGRESS.tasks[0], earlier)))
     assert "0:30 left, best 5 ms" in stream.getvalue()
 
 
@@ -89,10 +90,10 @@ def test_durations() -> None:
 def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
     stream = io.StringIO()
     rows = (
-        session.TaskRow("a", 3.0, 30, 0.004, 0.001, "", (("net", 2.0), ("other", 1.0))),
-        session.TaskRow("b", 1.0, 10, 0.004, 0.002, "", (("other", 1.0),)),
+        measured_task("a", 3.0, 30, 0.004, 0.001, "", (("net", 2.0), ("other", 1.0))),
+        measured_task("b", 1.0, 10, 0.004, 0.002, "", (("other", 1.0),)),
     )
-    full = replace(PROGRESS, rows=rows, search_s=1.0, build_s=2.0, measure_s=5.0)
+    full = replace(PROGRESS, tasks=rows, search_s=1.0, build_s=2.0, measure_s=5.0)
     assert dict(full.latencies_s) == pytest.approx({"net": 0.002, "other": 0.003})
     session.PlainLines(stream).on_progress(full)
     session.PlainLines(stream).on_progress(replace(full, phase=session.Phase.DONE))
@@ -108,10 +109,10 @@ def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
 @pytest.mark.parametrize("name", ["net", "a_network_of_a_very_long_name" * 4])
 def test_no_line_is_wrapped_in_80_columns(phase: session.Phase, name: str) -> None:
     uses = ((name, 1.0), ("other", 1.0))
-    rows = (session.TaskRow(name, 2.0, 12345, 0.4567, 0.1234, "it fell", uses),)
+    rows = (measured_task(name, 2.0, 12345, 0.4567, 0.1234, "it fell", uses),)
     drift = session.Drift(name, "c86cd0aabbccdd", 15.1e-6, 75.2e-6)
     counts = {"round": 1234, "trials": 54321, "trials_budget": 100000, "elapsed_s": 36123.0}
-    full = replace(PROGRESS, phase=phase, rows=rows, drift=drift, measure_s=1.0, **counts)
+    full = replace(PROGRESS, phase=phase, tasks=rows, drift=drift, measure_s=1.0, **counts)
     stream = io.StringIO()
     session.PlainLines(stream).on_progress(full)
     session.LiveTable(Console(file=stream, width=80, force_terminal=False)).on_progress(full)
