@@ -99,6 +99,11 @@ def buffers_of_index(*expressions: expr.Index) -> Iterator[ir.Buffer]:
                 yield atom.source
 
 
+def reads_memory(*expressions: expr.Index) -> bool:
+    """Whether index expressions have elements of buffers: they may change when a buffer does."""
+    return any(True for _ in buffers_of_index(*expressions))
+
+
 def buffers_read(statement: ir.Stmt) -> frozenset[ir.Buffer]:
     """Every buffer that is loaded from somewhere inside, also as an index or by an intrinsic."""
     return frozenset(buffer for part in walk(statement) for buffer in _read_by(part))
@@ -170,15 +175,17 @@ class _Maps:
 def map_statement(
     statement: ir.Stmt,
     index: Callable[[expr.Index], expr.Index],
-    condition: Callable[[expr.Condition], expr.Condition],
     buffer: Callable[[ir.Buffer], ir.Buffer] = lambda buffer: buffer,
     var: Callable[[expr.Var], expr.Var] = lambda var: var,
+    condition: Callable[[expr.Condition], expr.Condition] | None = None,
 ) -> ir.Stmt:
     """Copy a statement with every index expression, condition, buffer and bound variable mapped.
 
     `index` and `condition` also see the elements inside index expressions: map their sources there.
+    Without `condition`, `index` maps the sides of conditions.
     """
-    return _map(statement, _Maps(index, condition, buffer, var))
+    own = condition or (lambda each: expr.map_condition(each, index))
+    return _map(statement, _Maps(index, own, buffer, var))
 
 
 def _map(statement: ir.Stmt, maps: _Maps) -> ir.Stmt:
@@ -219,29 +226,18 @@ def substitute_statement(
     """
     renamed = buffers or {}
 
+    def on_element(element: expr.Element) -> expr.Element:
+        return expr.Element(renamed.get(element.source, element.source), element.indices)
+
     def on_index(index: expr.Index) -> expr.Index:
-        return _rename_elements(expr.substitute(index, mapping), renamed)
+        replaced = expr.substitute(index, mapping)
+        return expr.map_elements(replaced, on_element) if renamed else replaced
 
     def on_var(var: expr.Var) -> expr.Var:
         mapped = mapping.get(var, var)
         return mapped if isinstance(mapped, expr.Var) else var
 
-    return map_statement(
-        statement,
-        on_index,
-        lambda condition: expr.map_condition(condition, on_index),
-        lambda buffer: renamed.get(buffer, buffer),
-        on_var,
-    )
-
-
-def _rename_elements(index: expr.Index, buffers: Mapping[ir.Buffer, ir.Buffer]) -> expr.Index:
-    """Change the buffers of the elements inside an index expression."""
-    if not buffers:
-        return index
-    return expr.map_elements(
-        index, lambda e: expr.Element(buffers.get(e.source, e.source), e.indices)
-    )
+    return map_statement(statement, on_index, lambda buffer: renamed.get(buffer, buffer), on_var)
 
 
 def with_symbols(program: ir.LoopProgram, mapping: Mapping[Any, expr.Index]) -> ir.LoopProgram:
@@ -258,9 +254,7 @@ def with_symbols(program: ir.LoopProgram, mapping: Mapping[Any, expr.Index]) -> 
         )
 
     parameters = tuple(replace(p, buffer=on_buffer(p.buffer)) for p in program.parameters)
-    body = map_statement(
-        program.body, on_index, lambda condition: expr.map_condition(condition, on_index), on_buffer
-    )
+    body = map_statement(program.body, on_index, on_buffer)
     return ir.LoopProgram(program.name, parameters, body)
 
 
@@ -325,7 +319,7 @@ def sizes_of_program(program: ir.LoopProgram) -> tuple[expr.NamedSize, ...]:
 
     for parameter in program.parameters:
         note_buffer(parameter.buffer)
-    map_statement(program.body, note, lambda each: expr.map_condition(each, note), note_buffer)
+    map_statement(program.body, note, note_buffer)
     return tuple(by_name[name] for name in sorted(by_name))
 
 

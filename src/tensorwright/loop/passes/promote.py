@@ -209,12 +209,14 @@ def _hoist(statement: ir.Stmt, namer: traversal.Namer) -> ir.Stmt:
     match moved:
         case ir.Block(statements):
             return _merge(statements)
-        case ir.For(var, extent, kind, ir.If(condition, then)) if kind in _HOST_KINDS:
+        case ir.For(body=ir.If(condition, then)) | ir.Allocate(_, ir.If(condition, then)) if (
+            isinstance(moved, ir.Allocate) or moved.kind in _HOST_KINDS
+        ):
+            own = {moved.var} if isinstance(moved, ir.For) else set()
             parts = expr.conjuncts(condition)
-            out = [p for p in parts if _is_pure(p) and var not in expr.free_vars(*sides_of(p))]
-            rest = expr.all_of(*(part for part in parts if part not in out))
-            body = then if rest is True else ir.If(rest, then)
-            return _guarded(expr.all_of(*out), ir.For(var, extent, kind, body))
+            out = [p for p in parts if _is_pure(p) and not own & expr.free_vars(*sides_of(p))]
+            inside = _guarded(expr.all_of(*(part for part in parts if part not in out)), then)
+            return _guarded(expr.all_of(*out), replace(moved, body=inside))
         case ir.For(var, _, kind, ir.Block((ir.If() as one, ir.If() as other))) if (
             kind in _COPIED_KINDS
         ):
@@ -224,11 +226,6 @@ def _hoist(statement: ir.Stmt, namer: traversal.Namer) -> ir.Stmt:
             return ir.block(
                 ir.If(one.condition, replace(moved, body=one.then)), ir.If(other.condition, copy)
             )
-        case ir.Allocate(buffer, ir.If(condition, then)):
-            out = [part for part in expr.conjuncts(condition) if _is_pure(part)]
-            rest = expr.all_of(*(part for part in expr.conjuncts(condition) if part not in out))
-            body = then if rest is True else ir.If(rest, then)
-            return _guarded(expr.all_of(*out), ir.Allocate(buffer, body))
         case ir.Call(intrinsic, windows, ir.If(condition, then)) if _is_pure(condition):
             return ir.If(condition, ir.Call(intrinsic, windows, then))
         case ir.If(outer, ir.If(condition, then)) if _is_pure(condition):
@@ -245,7 +242,7 @@ def _is_choice(one: expr.Condition, other: expr.Condition, var: expr.Var) -> boo
 
 
 def _is_pure(condition: expr.Condition) -> bool:
-    return not any(True for side in sides_of(condition) for _ in traversal.buffers_of_index(side))
+    return not traversal.reads_memory(*sides_of(condition))
 
 
 def _guarded(condition: expr.Condition, statement: ir.Stmt) -> ir.Stmt:

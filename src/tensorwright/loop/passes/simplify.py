@@ -8,7 +8,7 @@ Fold the constants of a value, exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -290,18 +290,19 @@ def _branch(
         return simplify_statement(then, bounds, facts) if decided else EMPTY
     if is_contradictory(decided):
         return EMPTY
-    holds = frozenset(part for part in expr.conjuncts(decided) if not _reads_memory(part))
+    pure = (part for part in expr.conjuncts(decided) if not traversal.reads_memory(*_sides(part)))
     inside = expr.narrowed(bounds, expr.conjuncts(decided))
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
     if fixed:
         then = traversal.substitute_statement(then, fixed)
     parts = _fixed_parts(bounds, expr.conjuncts(decided))
     if parts:
-        then = _replaced(then, parts)
-    body = simplify_statement(then, inside, facts | holds)
+        then = traversal.map_statement(then, lambda index: expr.replace_parts(index, parts))
+    body = simplify_statement(then, inside, facts.union(pure))
     if traversal.is_empty(body):
         return EMPTY
-    if isinstance(body, ir.If) and not _reads_memory(body.condition):  # else it may need the guard
+    if isinstance(body, ir.If) and not traversal.reads_memory(*_sides(body.condition)):
+        # else it may need the guard
         return ir.If(expr.all_of(decided, body.condition), body.then)
     return ir.If(decided, body)
 
@@ -320,20 +321,6 @@ def _fixed_parts(
         for atom, reach in ranges.items()
         if isinstance(reach.low, int) and reach.low == reach.high
     }
-
-
-def _replaced(statement: ir.Stmt, parts: Mapping[expr.Index, expr.Index]) -> ir.Stmt:
-    def on_index(index: expr.Index) -> expr.Index:
-        return expr.replace_parts(index, parts)
-
-    return traversal.map_statement(
-        statement, on_index, lambda each: expr.map_condition(each, on_index)
-    )
-
-
-def _reads_memory(condition: expr.Condition) -> bool:
-    """Whether a condition may change when a buffer does."""
-    return any(True for side in _sides(condition) for _ in traversal.buffers_of_index(side))
 
 
 def decide(

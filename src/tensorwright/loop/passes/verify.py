@@ -12,7 +12,7 @@ from tensorwright import base, expr
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop import ir
 from tensorwright.loop.launches import LaunchNest, launches_of
-from tensorwright.loop.traversal import buffers_of_index, has_barrier, room_of, walk
+from tensorwright.loop.traversal import has_barrier, reads_memory, room_of, walk
 from tensorwright.schedule import THREADS, ForKind, Scope, may_not_be_inside
 
 _AROUND_BARRIERS = THREADS | {ForKind.SERIAL, ForKind.UNROLLED}
@@ -182,7 +182,7 @@ class _Verifier:
         if not self._threads or not has_barrier(then):
             return
         sides = sides_of(condition)
-        differs = expr.free_vars(*sides) & self._threads or any(buffers_of_index(*sides))
+        differs = expr.free_vars(*sides) & self._threads or reads_memory(*sides)
         self._require(not differs, f"a barrier under {condition}, which threads decide differently")
 
     def _allocate(self, buffer: ir.Buffer, kinds: tuple[ForKind, ...]) -> None:

@@ -69,7 +69,9 @@ class _Version:
         group: list[tuple[Stmt, Stmt]] = []
         asked: expr.Condition = True
         for statement in statements:
-            decided = _decided_here(statement, bounds) if isinstance(statement, For) else {}
+            decided = _decided(statement, bounds) if isinstance(statement, For) else {}
+            if isinstance(statement, For) and _decided_below(statement, bounds) - decided.keys():
+                decided = {}  # a loop inside can decide more
             whole = expr.all_of(*decided.values())
             if is_contradictory(whole):  # every tile here has a border; nests inside may have none
                 whole = False
@@ -107,12 +109,6 @@ def _otherwise(whole: expr.Condition) -> tuple[expr.Condition, ...]:
     return (expr.negate(whole),)
 
 
-def _decided_here(loop: For, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condition]:
-    """The result of `_decided`, or nothing if a loop inside can decide more."""
-    decided = _decided(loop, bounds)
-    return {} if _decided_below(loop, bounds) - decided.keys() else decided
-
-
 def _decided(nest: Stmt, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condition]:
     """Guards inside, each with what must hold outside so that it holds in every iteration.
 
@@ -124,18 +120,16 @@ def _decided(nest: Stmt, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condi
     for guard, inner in guards_of(nest, {}):
         gap = expr.gap_of(guard)
         reach = expr.interval(gap, inner) if gap is not None else None
-        if reach is None or any(True for _ in traversal.buffers_of_index(reach.low)):
+        if reach is None or traversal.reads_memory(reach.low):
             never.add(guard)
             continue
         holds = expr.simplify_condition(_nonnegative(reach.low), bounds)
         required[guard] = expr.all_of(required.get(guard, expr.all_of()), holds)
-        if required[guard] is False or _is_of_sizes(required[guard]):
+        whole = required[guard]
+        of_sizes = not isinstance(whole, bool) and not expr.free_vars(*expr.condition_sides(whole))
+        if whole is False or of_sizes:
             never.add(guard)
     return {guard: holds for guard, holds in required.items() if guard not in never}
-
-
-def _is_of_sizes(condition: expr.Condition) -> bool:
-    return not isinstance(condition, bool) and not expr.free_vars(*expr.condition_sides(condition))
 
 
 def _nonnegative(index: expr.Index) -> expr.Condition:
@@ -178,11 +172,11 @@ def _nests(statement: Stmt) -> tuple[For, ...]:
 
 def _without(statement: Stmt, holding: frozenset[expr.Condition]) -> Stmt:
     """The statement given that some comparisons hold."""
-
-    def on_condition(condition: expr.Condition) -> expr.Condition:
-        return expr.map_comparisons(condition, lambda each: each in holding or each)
-
-    return traversal.map_statement(statement, lambda index: index, on_condition)
+    return traversal.map_statement(
+        statement,
+        lambda index: index,
+        condition=lambda each: expr.map_comparisons(each, lambda part: part in holding or part),
+    )
 
 
 _MOST_COPIES = 4  # of a loop

@@ -196,7 +196,10 @@ def _with_longer_rows(
 
 def _with_buffers(statement: ir.Stmt, others: Mapping[ir.Buffer, ir.Buffer]) -> ir.Stmt:
     return traversal.map_statement(
-        statement, lambda index: index, lambda each: each, lambda each: others.get(each, each)
+        statement,
+        lambda index: index,
+        lambda buffer: others.get(buffer, buffer),
+        condition=lambda condition: condition,
     )
 
 
