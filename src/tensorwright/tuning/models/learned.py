@@ -174,18 +174,13 @@ class LearnedModel:
                 return self._weight
             self._weighed = len(data.counts)
             weigh: Callable[..., float] = HELD_OUT_WEIGHT.load()
-            return weigh(data, beliefs, self._scorer(fit))
+
+            def scores(train: TrainingSet, margin: Column, test: TrainingSet) -> Column:
+                return _scores_by(fit(train, margin, self.settings).scores, test)
+
+            return weigh(data, beliefs, scores)
         weight = 0.5 ** (self._fitted / self.policy.half_life)
         return float(weight) if weight >= _LEAST_WEIGHT else 0.0
-
-    def _scorer(self, fit: Fit) -> Callable[[TrainingSet, Column, TrainingSet], Column]:
-        """Fits to one set, and scores the programs of another."""
-
-        def scores(train: TrainingSet, margin: Column, test: TrainingSet) -> Column:
-            ranker = fit(train, margin, self.settings)
-            return _scores_by(ranker.scores, test)
-
-        return scores
 
     def _find_fit(self) -> Fit | None:
         """The function that fits; None, with a notice, if its library is missing."""
@@ -255,17 +250,14 @@ def make_model(
         before = load_model(saved)
     if before is not None:
         if before.feature_set != features.name:
-            raise _other_features(before, features)
+            judged = f"the features {before.feature_set!r}"
+            raise RecordError(
+                stage="cost model",
+                where=f"model of {before.samples} programs",
+                reason=f"it judges {judged}, and not {features.name!r}",
+                remedy=f"choose {judged}, or another model to start from",
+            )
         is_alike = prior is not None and before.loss is not LossKind.SQUARES
         prior = BlendedModel(before, prior) if prior is not None and is_alike else before
     chosen = settings or BoostedSettings(seed=seed)
     return LearnedModel(chosen, prior, policy, on_notice, features)
-
-
-def _other_features(before: SavedModel, features: FeatureSet) -> RecordError:
-    return RecordError(
-        stage="cost model",
-        where=f"model of {before.samples} programs",
-        reason=f"it judges the features {before.feature_set!r}, and not {features.name!r}",
-        remedy=f"choose the features {before.feature_set!r}, or another model to start from",
-    )

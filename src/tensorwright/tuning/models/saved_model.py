@@ -23,6 +23,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -189,8 +190,10 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
              without the laboratory.
     """
     fields, arrays = FILE.load(path)
-    columns = _columns(fields)
-    if columns is None:
+    columns: FeatureSet | None = None
+    with suppress(base.UsageError):
+        columns = feature_set(str(fields.get("feature_set", STATEMENT.name)))
+    if columns is None or fields.get("features") != columns.digest:
         reason = f"it was trained on another list of features by version {fields.get('tool')!r}"
         raise FILE.fault(path, reason)
     losses = [kind.value for kind in LossKind]
@@ -198,7 +201,11 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     if loss not in losses or not isinstance(hardware, str) or type(samples) is not int:
         raise FILE.fault(path, "a field is missing, or is not what it should be")
     try:
-        ranker = _ranker(arrays, columns)
+        ranker: Ranker
+        if _OF_TREES in arrays:
+            ranker = Forest.of_arrays(arrays, len(columns.columns))
+        else:
+            ranker = _NETWORK.load()(arrays, columns)
     except base.RecordError as error:
         raise FILE.fault(path, f"{error.where}: {error.reason}") from None
     except (KeyError, TypeError) as error:
@@ -206,19 +213,3 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             path, f"an array is missing, or is not what it should be: {error}"
         ) from None
     return SavedModel(ranker, LossKind(loss), hardware, samples, columns.name)
-
-
-def _columns(fields: Mapping[str, Any]) -> FeatureSet | None:
-    """The feature set of a file; None if this version has another one of that name."""
-    try:
-        features = feature_set(str(fields.get("feature_set", STATEMENT.name)))
-    except base.UsageError:
-        return None
-    return features if fields.get("features") == features.digest else None
-
-
-def _ranker(arrays: Arrays, features: FeatureSet) -> Ranker:
-    if _OF_TREES in arrays:
-        return Forest.of_arrays(arrays, len(features.columns))
-    network: Ranker = _NETWORK.load()(arrays, features)
-    return network

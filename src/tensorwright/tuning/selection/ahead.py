@@ -36,7 +36,11 @@ _LIMIT_S = 3600.0
 @contextlib.contextmanager
 def working_ahead(workloads: Sequence[Workload], setting: Setting) -> Iterator[None]:
     """Let another process work inside the block, if there is enough to do and a core for it."""
-    end = _start(workloads, setting) if _may_help(setting.target) else _nothing
+    end = _nothing
+    is_seen = is_dumped(*knobs.DUMP_STAGES)  # results come through caches
+    can_help = isinstance(setting.target, CpuTarget) and knobs.KERNEL_CACHE.get() and not is_seen
+    if can_help and available_cores() > 1:
+        end = _start(workloads, setting)
     try:
         yield
     finally:
@@ -108,13 +112,6 @@ def work_backwards(
         for workload in reversed(workloads):
             chosen = Chooser(setting, is_cold=True).unmeasured(workload)
             build_cached(workload, chosen.schedule, setting.target)
-
-
-def _may_help(target: Target) -> bool:
-    """Whether caches, through which the results come, and a core are there."""
-    is_seen = is_dumped(*knobs.DUMP_STAGES)
-    can_help = isinstance(target, CpuTarget) and knobs.KERNEL_CACHE.get() and not is_seen
-    return can_help and available_cores() > 1
 
 
 def _unknown(workloads: Sequence[Workload], setting: Setting) -> list[Workload]:

@@ -39,7 +39,6 @@ from tensorwright.tuning.population import (
     sample,
 )
 from tensorwright.tuning.population.population import Population, by_sketch, find_new, pick_diverse
-from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.space import Sketch, Space
 from tensorwright.tuning.time_model import AnyTimeModel, Policy, Prediction, shared_lines_s
 
@@ -177,29 +176,26 @@ class Candidates:
         return tuple(priced)
 
     def search(self, sketches: tuple[Sketch, ...], random: Generator) -> Ranked:
-        """Price candidates of sketches; the first one is the first sketch as chosen by rule."""
+        """Price candidates of sketches, children of the best, and all neighbours of the very best.
+
+        The first candidate is the first sketch as chosen by rule.
+        """
         space = Space(sketches)
         tables = make_space_tables(space)
         first = [tables.starts(), sample(tables, self._effort.draws, random)]
         tried = Population.joined(first)
         tried = tried.take(tried.first_of_each())
         prices = self._price(space, tried)
-        more = find_new(self._offspring(tables, tried, prices, random), tried.keys)
-        both = Population.joined([tried, more])
-        added = self._price(space, more)
-        prices = _joined([prices, added])
-        return Ranked(space, both, prices, self._model.policy.caution, self._waiting_s)
-
-    def _offspring(
-        self, tables: SpaceTables, tried: Population, prices: Prediction, random: Generator
-    ) -> Population:
-        """Children of the best, and all neighbours of the very best."""
         order = np.argsort(prices.scores(self._model.policy.caution), kind="stable")
         parents = np.repeat(order[: self._effort.parents], self._effort.children)
         children = mutate(tables, tried.take(parents), random)
         best = int(order[0])
         near = neighbourhood(tables, int(tried.sketch[best]), tried.genes[best])
-        return Population.joined([children, near])
+        more = find_new(Population.joined([children, near]), tried.keys)
+        both = Population.joined([tried, more])
+        added = self._price(space, more)
+        prices = _joined([prices, added])
+        return Ranked(space, both, prices, self._model.policy.caution, self._waiting_s)
 
     def _price(self, space: Space, population: Population) -> Prediction:
         median, upper, roofline = (np.full(len(population), np.inf) for _ in range(3))

@@ -6,7 +6,7 @@ The table of a workload with named sizes that was tuned for some of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
@@ -48,15 +48,6 @@ def opened_trace(workload: Workload, trace: Trace, target: base.CpuTarget) -> Op
         return open_trace(state_of(workload), trace, target.vector_bytes)
     except base.ScheduleError:
         return None
-
-
-def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) -> tuple[Trace, ...]:
-    """The traces of other points that are on record here and about as fast.
-
-    near   texts of the traces that are
-    """
-    traces = dict.fromkeys(each.trace for each in others if each.opens)
-    return tuple(trace for trace in traces if trace != own.trace and format_trace(trace) in near)
 
 
 class ModelPrices:
@@ -237,13 +228,15 @@ class Chooser:
                 trace = best[1]
             opens = opened_trace(workload, trace, target) is not None
             top = store.top(_TOP, **self.setting.filters(instance.key))
-            near = {each.trace for each in top if each.median_s <= (1 + _SAME) * top[0].median_s}
+            limit_s = (1 + _SAME) * top[0].median_s if top else 0.0
             tuned[numbers] = TunedTrace(values, trace, opens, best is not None)
-            texts[numbers] = near
-        return tuple(
-            replace(each, equals=_equals_of(each, tuned.values(), texts[numbers]))
-            for numbers, each in tuned.items()
-        )
+            texts[numbers] = {each.trace for each in top if each.median_s <= limit_s}
+        others = {each.trace: format_trace(each.trace) for each in tuned.values() if each.opens}
+        for numbers, own in tuned.items():  # traces of other points may be about as fast here
+            near = [trace for trace, text in others.items() if text in texts[numbers]]
+            equals = tuple(trace for trace in near if trace != own.trace)
+            tuned[numbers] = replace(own, equals=equals)
+        return tuple(tuned.values())
 
     def unmeasured(self, workload: Workload) -> Scheduled:
         """The schedule of a workload without measurements: by time model, or heuristic.

@@ -242,24 +242,20 @@ def _lines(
 ) -> tuple[tuple[str, Numbers], ...]:
     """The numbers of each size in points, its bounds, and means of neighbours, up to a limit."""
     own = [tuple(sorted({numbers[n] for numbers in points})) for n in range(len(sizes))]
-    wider = [_with_ends(numbers, size) for numbers, size in zip(own, sizes, strict=True)]
-    widest = [_with_means(numbers, size) for numbers, size in zip(wider, sizes, strict=True)]
+    wider: list[Numbers] = []
+    widest: list[Numbers] = []
+    for numbers, size in zip(own, sizes, strict=True):
+        ends = {max(1, size.least) * size.divisor}
+        if size.most is not None:
+            ends.add(size.most * size.divisor)
+        wider.append(tuple(sorted({*numbers, *ends})))
+        far = [(low, high) for low, high in pairwise(wider[-1]) if high >= _FAR * low]
+        means = (isqrt(low * high) for low, high in far)
+        whole = {max(size.divisor, mean - mean % size.divisor) for mean in means}
+        widest.append(tuple(sorted({*wider[-1], *whole})))
     fitting = (each for each in (widest, wider) if prod(map(len, each)) <= _MOST_CELLS)
     chosen = next(fitting, own)
     return tuple((size.name, numbers) for size, numbers in zip(sizes, chosen, strict=True))
-
-
-def _with_ends(numbers: Numbers, size: NamedSize) -> Numbers:
-    ends = {max(1, size.least) * size.divisor}
-    if size.most is not None:
-        ends.add(size.most * size.divisor)
-    return tuple(sorted({*numbers, *ends}))
-
-
-def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
-    means = [isqrt(low * high) for low, high in pairwise(numbers) if high >= _FAR * low]
-    whole = {max(size.divisor, mean - mean % size.divisor) for mean in means}
-    return tuple(sorted({*numbers, *whole}))
 
 
 def _near(numbers: Numbers, points: Mapping[Numbers, TunedTrace]) -> list[TunedTrace]:
@@ -378,11 +374,9 @@ class _Way:
 
     def shares(self, names: Iterable[str]) -> list[float]:
         """The steps of the way of some sizes at which no tensor is empty."""
-        shares = (step / _STEPS for step in range(_STEPS + 1))
-        return [share for share in shares if self._is_full(self.at(names, share))]
-
-    def _is_full(self, values: Mapping[str, int]) -> bool:
-        return all(_number(extent, values) >= 1 for extent in self._extents)
+        shares = [step / _STEPS for step in range(_STEPS + 1)]
+        ways = {share: self.at(names, share) for share in shares}
+        return [s for s in shares if all(_number(n, ways[s]) >= 1 for n in self._extents)]
 
     def at(self, names: Iterable[str], share: float) -> dict[str, int]:
         """The typical sizes, with numbers that share of the way for some of them."""

@@ -78,7 +78,9 @@ def choose_in_network(
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
     make = NetworkPrograms(parts, setting).of_texts
-    variants = variants_of(options, standing)[: _most_variants(parts)]
+    size = sum(array.nbytes for array in parts.graph.constants.values())
+    held = int(_MEMORY_SHARE * physical_memory_bytes() / max(1, size)) - 1  # executables at once
+    variants = variants_of(options, standing)[: max(2, held)]
     inputs = random_inputs(parts.graph)
     first = make(variants[0])
     started = time.monotonic()
@@ -243,12 +245,6 @@ def schedules_worth_trying(
     others = [trace for trace in structures[1:] if trace in near]
     candidates = [*traces[:1], *others[:_OTHERS], default, *traces[1:2]]
     return tuple(dict.fromkeys(candidates))
-
-
-def _most_variants(parts: Partition) -> int:
-    """How many executables fit into memory at once, at least two."""
-    size = sum(array.nbytes for array in parts.graph.constants.values())
-    return max(2, int(_MEMORY_SHARE * physical_memory_bytes() / max(1, size)) - 1)
 
 
 def _step_times(

@@ -309,7 +309,8 @@ def compare_with_untuned(
     for key, times in before.workloads.items():
         of_one = _same if schedules[0][key] == schedules[1][key] else _different
         compared = of_one(times, after.workloads[key])
-        workloads.append((key, _per_call(compared, counts[key])))
+        untuned_s, tuned_s = compared.untuned_s / counts[key], compared.tuned_s / counts[key]
+        workloads.append((key, replace(compared, untuned_s=untuned_s, tuned_s=tuned_s)))
     taken = tuple(sorted(schedules[1].items()))
     return NetworkResult(name, of_whole(before.whole, after.whole), tuple(workloads), taken)
 
@@ -376,9 +377,3 @@ def _different(before: Sequence[float], after: Sequence[float]) -> Comparison:
 
 def _same(before: Sequence[float], after: Sequence[float]) -> Comparison:
     return Comparison.of_same(faster_half([*before, *after]))
-
-
-def _per_call(compared: Comparison, count: int) -> Comparison:
-    """The comparison of one call, from the times of all calls together."""
-    untuned_s, tuned_s = compared.untuned_s / count, compared.tuned_s / count
-    return replace(compared, untuned_s=untuned_s, tuned_s=tuned_s)

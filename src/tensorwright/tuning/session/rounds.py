@@ -67,7 +67,10 @@ class Session:
             if self.options.should_resume
             else arguments.Spent()
         )
-        reserve_s = self._reserve_s(len(tasks))
+        reserve_s = 0.0  # the expected seconds of the ranking at the end
+        if options.seconds is not None and options.should_rank:
+            expected_s = _RESERVE_S + _RESERVE_PER_TASK_S * len(tasks)
+            reserve_s = min(_RESERVE_SHARE * options.seconds, expected_s)
         self.budget = arguments.Spending(options, spent, reserve_s)
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
@@ -175,7 +178,12 @@ class Session:
             size = max(1, self.options.round_size - self.begun)
             records = records_of(self.store, self.setting, search.key)
             tried = frozenset(record.trace for record in records)
-            racers = search.race(tried, self._of_alike(search))
+            alike: tuple[Candidate, ...] = ()  # of workloads that are the same but for their sizes
+            if search.is_before_race:
+                task = search.state.task
+                count = self.options.seeds
+                alike = best_of_alike(self.store, self.setting, task.workload, task.alike, count)
+            racers = search.race(tried, alike)
             room = self.budget.room(size)
             candidates = racers[:room] or search.propose(room)
         if not candidates:
@@ -194,13 +202,6 @@ class Session:
         gained = self._whole() < (1 - _LEAST_GAIN) * before or not math.isfinite(before)
         self.idle_rounds = 0 if gained else self.idle_rounds + 1
         self._save(is_finished=False)
-
-    def _of_alike(self, search: TaskSearch) -> tuple[Candidate, ...]:
-        """The best schedules so far of workloads that are the same but for their sizes."""
-        if not search.is_before_race:
-            return ()
-        task, count = search.state.task, self.options.seeds
-        return best_of_alike(self.store, self.setting, task.workload, task.alike, count)
 
     def _round(self, pairs: Sequence[Pair], phase: Phase) -> int:
         """Build all, measure one after the other, and store the records.
@@ -285,7 +286,8 @@ class Session:
         if not isinstance(result, Kernel):
             return
         fresh = self._measured_again(workload, result, top[0])
-        if fresh is not None and _is_suspicious(fresh, top[0]):
+        is_timed = fresh is not None and Status.OK is fresh.status is top[0].status
+        if fresh is not None and is_timed and fresh.median_s > _SUSPICIOUS * top[0].median_s:
             second = self._measured_again(workload, result, top[0])
             if second is not None and second.status is Status.OK:
                 fresh = min(fresh, second, key=lambda record: record.median_s)
@@ -381,13 +383,6 @@ class Session:
         """Whether the ranking has to end."""
         return self.interrupt.is_set or self.budget.is_over
 
-    def _reserve_s(self, tasks: int) -> float:
-        """The expected seconds of the ranking at the end."""
-        seconds = self.options.seconds
-        if seconds is None or not self.options.should_rank:
-            return 0.0
-        return min(_RESERVE_SHARE * seconds, _RESERVE_S + _RESERVE_PER_TASK_S * tasks)
-
     def _save(self, *, is_finished: bool) -> None:
         states = [search.state for search in self.searches]
         spent = arguments.Spent(
@@ -421,9 +416,3 @@ class Session:
         )
         for callback in self.options.callbacks:
             callback.on_progress(progress)
-
-
-def _is_suspicious(fresh: Record, before: Record) -> bool:
-    """Whether a program took much longer than before."""
-    is_timed = fresh.status is Status.OK and before.status is Status.OK
-    return is_timed and fresh.median_s > _SUSPICIOUS * before.median_s

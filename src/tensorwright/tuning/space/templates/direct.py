@@ -106,11 +106,11 @@ def _step(state: schedule.ScheduleState) -> schedule.UseAlgorithm:
     return schedule.UseAlgorithm(name, "im2col")
 
 
-def _applies(state: schedule.ScheduleState, target: CpuTarget) -> bool:
-    return is_direct(state, target) and schedule.is_legal(_step(state), state)
-
-
-IM2COL = Template("im2col", im2col, _applies)
+IM2COL = Template(
+    "im2col",
+    im2col,
+    lambda state, target: is_direct(state, target) and schedule.is_legal(_step(state), state),
+)
 
 
 def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
@@ -205,8 +205,8 @@ def _with_rows(product: Product) -> tuple[TileAxis, ...]:
     return tuple(axes)
 
 
-def _window_applies(state: schedule.ScheduleState, target: CpuTarget) -> bool:
-    return has_product(state, target) and not is_direct(state, target)
-
-
-WINDOW = Template("window", window, _window_applies)
+WINDOW = Template(
+    "window",
+    window,
+    lambda state, target: has_product(state, target) and not is_direct(state, target),
+)

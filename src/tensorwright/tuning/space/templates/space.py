@@ -62,11 +62,12 @@ def winograd(s: SketchBuilder, cfg: Configuration) -> bool:
     return schedule_winograd(s, cfg.target, tile, Portion(portion))
 
 
-def _winograd_applies(state: schedule.ScheduleState, target: base.CpuTarget) -> bool:
-    return winograd_anchor(state, target) is not None
-
-
-WINOGRAD = Template("winograd", winograd, _winograd_applies, is_other_algorithm=True)
+WINOGRAD = Template(
+    "winograd",
+    winograd,
+    lambda state, target: winograd_anchor(state, target) is not None,
+    is_other_algorithm=True,
+)
 
 
 TEMPLATES: base.ByKind[Template] = {
