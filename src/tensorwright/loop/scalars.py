@@ -78,24 +78,12 @@ def _truncated_quotient(a: Scalar, b: Scalar) -> Scalar:
 def _truncated_remainder(a: Scalar, b: Scalar) -> Scalar:
     if b == 0:
         return type(a)(0)
-    return _wrap(int(math.fmod(int(a), int(b))) if abs(int(a)) < 1 << 52 else _exact(a, b), a)
-
-
-def _exact(a: Scalar, b: Scalar) -> int:
     rest = abs(int(a)) % abs(int(b))
-    return rest if int(a) >= 0 else -rest
+    return _wrap(rest if int(a) >= 0 else -rest, a)
 
 
 def _wrap(value: int, like: Scalar) -> Scalar:
     return np.asarray(value & ((1 << 64) - 1), np.uint64).astype(like.dtype)[()]
-
-
-def _erf(x: Scalar) -> float:
-    return math.erf(float(x))
-
-
-def _sigmoid(x: Scalar) -> Scalar:
-    return 1.0 / (1.0 + np.exp(-x))
 
 
 def _integer_power(a: Scalar, b: Scalar) -> Scalar:
@@ -103,14 +91,6 @@ def _integer_power(a: Scalar, b: Scalar) -> Scalar:
     if exponent >= 0:
         return _wrap(pow(base, exponent, 1 << 64), a)
     return _wrap({1: 1, -1: 1 if exponent % 2 == 0 else -1}.get(base, 0), a)
-
-
-def _shift_left(a: Scalar, b: Scalar) -> Scalar:
-    return _wrap(int(a) << min(int(b), 64), a) if b >= 0 else type(a)(0)
-
-
-def _shift_right(a: Scalar, b: Scalar) -> Scalar:
-    return _wrap(int(a) >> (min(int(b), 64) if b >= 0 else 64), a)
 
 
 _PLAIN: dict[expr.Fn, Callable[..., Any]] = {
@@ -142,8 +122,8 @@ _INTEGER: dict[expr.Fn, Callable[..., Any]] = {
     expr.Fn.MOD: _truncated_remainder,
     expr.Fn.FLOORMOD: lambda a, b: _wrap(int(a) % int(b), a) if b else type(a)(0),
     expr.Fn.POW: _integer_power,
-    expr.Fn.SHL: _shift_left,
-    expr.Fn.SHR: _shift_right,
+    expr.Fn.SHL: lambda a, b: _wrap(int(a) << min(int(b), 64), a) if b >= 0 else type(a)(0),
+    expr.Fn.SHR: lambda a, b: _wrap(int(a) >> (min(int(b), 64) if b >= 0 else 64), a),
     expr.Fn.FLOOR: lambda a: a,
     expr.Fn.CEIL: lambda a: a,
     expr.Fn.ROUND: lambda a: a,
@@ -163,8 +143,8 @@ _WIDE: dict[expr.Fn, Callable[..., Any]] = {
     **expr.TRANSCENDENTAL,
     expr.Fn.MOD: np.fmod,
     expr.Fn.FLOORMOD: np.mod,
-    expr.Fn.ERF: _erf,
-    expr.Fn.SIGMOID: _sigmoid,
+    expr.Fn.ERF: lambda a: math.erf(float(a)),
+    expr.Fn.SIGMOID: lambda a: 1.0 / (1.0 + np.exp(-a)),
 }
 
 

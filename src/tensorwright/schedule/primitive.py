@@ -268,7 +268,10 @@ def runs_inside_after(state: ScheduleState, stage: Stage, *, or_at: bool = False
 
 def need_legal_nesting(at: Checks) -> None:
     """Refuse a step after which loops would be nested that cannot be."""
-    marked = {stage.name: _marked_loops(stage) for stage in at.after.stages}
+    marked: dict[str, _Loops] = {}  # others may be anywhere
+    for stage in at.after.stages:
+        kinds = dict(stage.marks)
+        marked[stage.name] = [(loop, kinds[loop]) for loop in stage.loops if loop in kinds]
     for stage in at.after.stages:
         around = _marked_around(at.after, stage, marked)
         for loop, kind in marked[stage.name]:
@@ -355,12 +358,6 @@ def _need_threads_of_their_own(at: Checks, stage: Stage) -> None:
 
 
 _Loops = list[tuple[str, ForKind]]
-
-
-def _marked_loops(stage: Stage) -> _Loops:
-    """The loops of a stage that are not serial (those may be anywhere), outermost first."""
-    kinds = dict(stage.marks)
-    return [(loop, kinds[loop]) for loop in stage.loops if loop in kinds]
 
 
 def _marked_around(state: ScheduleState, stage: Stage, marked: Mapping[str, _Loops]) -> _Loops:

@@ -29,14 +29,9 @@ def allocation_loop(state: ScheduleState, stage: Stage) -> tuple[str, str] | Non
     """
     if isinstance(stage.placement, At):
         return stage.placement.stage, stage.placement.loop
-    return None if stage.name in state.outputs else _tile_allocation_loop(state, stage)
-
-
-def _tile_allocation_loop(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
-    """The stage's own loop after whose body all readers run: its tensor is allocated there."""
     places = {reader.placement for reader in state.readers(stage.name)}
-    if len(places) == 1:
-        (placement,) = places
+    if len(places) == 1 and stage.name not in state.outputs:
+        (placement,) = places  # the stage's own loop after whose body all readers run
         if isinstance(placement, After) and placement.stage == stage.name:
             return placement.stage, placement.loop
     return None
@@ -105,14 +100,20 @@ def fetched_in(
     iterations; what it computes is read in its own iteration only.
     """
     here = At(name, loop)
+    hosts = {each.placement.stage for each in state.stages if isinstance(each.placement, At)}
+
+    def is_whole(read: str) -> bool:
+        stage = state.stage(read)
+        return isinstance(stage.placement, AtRoot) and allocation_loop(state, stage) is None
+
     return tuple(
         stage
         for stage in state.stages
         if stage.placement == here
         and is_shared(state, stage)
         and stage.tensor.reduction is None
-        and _reads_what_is_whole(state, stage)
-        and not _has_guests(state, stage)
+        and stage.name not in hosts
+        and all(is_whole(each) for each in reads_of(stage.tensor) if state.has_stage(each))
         and (
             mechanism is CopyMechanism.REGISTERS
             or (
@@ -120,16 +121,4 @@ def fetched_in(
                 and stage.tensor.dtype.size_bytes >= _LEAST_BYTES
             )
         )
-    )
-
-
-def _has_guests(state: ScheduleState, stage: Stage) -> bool:
-    places = [each.placement for each in state.stages]
-    return any(isinstance(placement, At) and placement.stage == stage.name for placement in places)
-
-
-def _reads_what_is_whole(state: ScheduleState, stage: Stage) -> bool:
-    read = [state.stage(each) for each in reads_of(stage.tensor) if state.has_stage(each)]
-    return all(
-        isinstance(each.placement, AtRoot) and allocation_loop(state, each) is None for each in read
     )

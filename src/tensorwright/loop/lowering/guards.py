@@ -75,11 +75,6 @@ def _of_one_thread(nest: Stmt) -> Stmt:
     return substitute_statement(nest, {}, own) if own else nest
 
 
-def _whole(extent: expr.Index, lanes: int) -> expr.Index:
-    """So many threads that all lanes of a fold are in one warp, whichever row they are in."""
-    return extent if lanes == 1 else expr.ceil_div(extent, lanes) * lanes
-
-
 class _Joined:
     """The threads of one group; mutable: the shared buffers seen so far."""
 
@@ -93,8 +88,10 @@ class _Joined:
             extents = [loop.extent for loop in threads if loop.kind is kind]
             if extents:
                 self._extents[kind] = reduce(expr.maximum, extents)
-                if kind is schedule.ForKind.THREAD_X:
-                    self._extents[kind] = _whole(self._extents[kind], lanes)
+                if kind is schedule.ForKind.THREAD_X and lanes > 1:
+                    # all lanes of a fold are in one warp, whichever row they are in
+                    whole = expr.ceil_div(self._extents[kind], lanes) * lanes
+                    self._extents[kind] = whole
                 named = [loop.var for loop in threads if loop.kind is kind]
                 self._indices[kind] = named[0]
 

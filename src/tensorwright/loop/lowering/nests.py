@@ -226,7 +226,8 @@ class _Nests:
             return self._over_lanes(stage, result)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)
-        if stage.tensor.reduction is not None and loop == (stage.init_at or _first_fold(stage)):
+        folds = (each for each in stage.loops if each in stage.reduce_loops)
+        if stage.tensor.reduction is not None and loop == (stage.init_at or next(folds, "")):
             result = ir.block(self._initialise(stage, depth), result)
         return result
 
@@ -332,9 +333,3 @@ class _Nests:
 def _lane_buffer(stage: schedule.Stage) -> ir.Buffer:
     """The value of one lane in a fold over lanes."""
     return ir.Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, schedule.Scope.LOCAL)
-
-
-def _first_fold(stage: schedule.Stage) -> str:
-    """The outermost loop of a stage's reduction; "" if it folds nothing."""
-    folding = stage.reduce_loops
-    return next((loop for loop in stage.loops if loop in folding), "")

@@ -246,7 +246,11 @@ class _Partition:
             alive = [p for p in pieces if not _is_dead(loop.body, _and_range(bounds, loop.var, p))]
             if len(alive) > 1:
                 return None
-        parts = [simplify_statement(_shifted(loop, piece), bounds) for piece in pieces]
+        parts: list[Stmt] = []
+        for piece in pieces:
+            moved = substitute_statement(loop.body, {loop.var: loop.var + piece.start})
+            shifted = For(loop.var, piece.stop - piece.start, loop.kind, moved)
+            parts.append(simplify_statement(shifted, bounds))
         full = [n for n, part in enumerate(parts) if not is_empty(part)]
         if len(full) > 1 and only_shorter:
             return None
@@ -295,11 +299,6 @@ def _is_dead(statement: Stmt, bounds: expr.Bounds) -> bool:
 
 def _and_range(bounds: expr.Bounds, var: expr.Var, piece: _Piece) -> expr.Bounds:
     return {**bounds, var: expr.Range(piece.start, piece.stop - 1)}
-
-
-def _shifted(loop: For, piece: _Piece) -> Stmt:
-    body = substitute_statement(loop.body, {loop.var: loop.var + piece.start})
-    return For(loop.var, piece.stop - piece.start, loop.kind, body)
 
 
 def _narrowed(loop: For, piece: _Piece, bounds: expr.Bounds) -> Stmt:

@@ -101,19 +101,14 @@ def _promoted(chain: _Chain, target: Target, namer: traversal.Namer) -> ir.Stmt 
     if any(expr.free_vars(*expr.condition_sides(guard.condition)) & moving for guard in guards):
         return None
     size = _size(store.buffer, tuple(loop.extent for loop in tile))
-    registers = _register_bytes(target)
+    registers = _GRID_REGISTER_BYTES
+    if isinstance(target, CpuTarget):
+        registers = target.vector_registers * target.vector_bytes
     if size > registers or any(loop.extent == 0 for loop in loops):
         return None
     if store.buffer.scope is Scope.LOCAL and _size(store.buffer, store.buffer.shape) <= registers:
         return None  # registers hold it already
     return _rewritten(chain, tile, outer, namer)
-
-
-def _register_bytes(target: Target) -> int:
-    """The bytes of the registers of a thread."""
-    if isinstance(target, CpuTarget):
-        return target.vector_registers * target.vector_bytes
-    return _GRID_REGISTER_BYTES
 
 
 def _size(buffer: ir.Buffer, shape: tuple[expr.Index, ...]) -> int:
@@ -220,7 +215,11 @@ def _hoist(statement: ir.Stmt, namer: traversal.Namer) -> ir.Stmt:
         case ir.For(var, _, kind, ir.Block((ir.If() as one, ir.If() as other))) if (
             kind in _COPIED_KINDS
         ):
-            if not _is_choice(one.condition, other.condition, var):
+            asked = one.condition  # always exactly one of the two holds, whatever the variable is
+            is_choice = other.condition == expr.negate(asked) or asked == expr.negate(
+                other.condition
+            )
+            if not is_choice or not _is_pure(asked) or var in expr.free_vars(*sides_of(asked)):
                 return moved
             copy = traversal.freshen(replace(moved, body=other.then), namer)
             return ir.block(
@@ -232,13 +231,6 @@ def _hoist(statement: ir.Stmt, namer: traversal.Namer) -> ir.Stmt:
             return ir.If(expr.all_of(outer, condition), then)
         case _:
             return moved
-
-
-def _is_choice(one: expr.Condition, other: expr.Condition, var: expr.Var) -> bool:
-    """Whether always exactly one of two conditions holds, whatever the variable is."""
-    if other != expr.negate(one) and one != expr.negate(other):
-        return False
-    return _is_pure(one) and var not in expr.free_vars(*sides_of(one))
 
 
 def _is_pure(condition: expr.Condition) -> bool:

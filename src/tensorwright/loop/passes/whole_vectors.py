@@ -311,7 +311,8 @@ def _is_one_to_one(indices: tuple[expr.Index, ...], loops: list[ir.For]) -> bool
     seen: set[expr.Var] = set()
     for index in indices:
         reach = 0
-        for (*others, last), step in sorted(_terms(index), key=lambda term: term[1]):
+        terms = [(monomial, step) for monomial, step in expr.terms_of(index) if monomial]
+        for (*others, last), step in sorted(terms, key=lambda term: term[1]):
             extent = extents.get(last) if isinstance(last, expr.Var) else None
             if others or not isinstance(last, expr.Var) or not isinstance(extent, int):
                 if extents.keys() & expr.free_vars(last, *others):
@@ -322,10 +323,6 @@ def _is_one_to_one(indices: tuple[expr.Index, ...], loops: list[ir.For]) -> bool
             seen.add(last)
             reach += step * (extent - 1)
     return seen == extents.keys()
-
-
-def _terms(index: expr.Index) -> list[tuple[tuple[expr.IndexExpr, ...], int]]:
-    return [(monomial, step) for monomial, step in expr.terms_of(index) if monomial]
 
 
 def _by_registers(loops: list[ir.For], target: CpuTarget) -> list[ir.For]:

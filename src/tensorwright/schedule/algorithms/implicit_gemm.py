@@ -28,7 +28,7 @@ Source:   Chellapilla, Puri and Simard, "High Performance Convolutional Neural N
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -168,7 +168,9 @@ class _Rewriting:
         self.units = {axis.var: 0 for axis in tensor.axes if axis.extent == 1}
         short = [axis for axis in tensor.reduce_axes if axis.extent == 1]
         self.units |= {axis.var: 0 for axis in short}
-        self.terms = _by_length(axis for axis in tensor.reduce_axes if axis.extent != 1)
+        long = (axis for axis in tensor.reduce_axes if axis.extent != 1)
+        # the longest last: parts of it have the others in common
+        self.terms = tuple(sorted(long, key=lambda axis: axis.length))
 
     def run(self) -> expr.Compute:
         matrices = self.matrices
@@ -200,11 +202,6 @@ class _Rewriting:
 
 def _element(tensor: expr.Compute) -> expr.Load:
     return expr.Load(tensor, tuple(axis.var for axis in tensor.axes))
-
-
-def _by_length(axes: Iterable[expr.Axis]) -> tuple[expr.Axis, ...]:
-    """The axes of a sum, the longest last: parts of it have the others in common."""
-    return tuple(sorted(axes, key=lambda axis: axis.length))
 
 
 _QUAD, _EIGHT = 4, 8

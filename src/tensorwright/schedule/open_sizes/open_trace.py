@@ -92,7 +92,9 @@ class _Opening:
                 step = self._split(step)
             case primitives.Unroll(stage, loop) if self._is_open(stage, loop):
                 return
-            case primitives.FoldConstant(stage) if self._has_open_extents(stage):
+            case primitives.FoldConstant(stage) if self.state.has_stage(stage) and named_sizes_of(
+                *self.state.stage(stage).tensor.shape
+            ):
                 self._inlined.add(stage)
                 step = primitives.ComputeInline(stage)
             case primitives.PackConstant() | primitives.Prefetch() | primitives.PrefetchNext() if (
@@ -152,10 +154,6 @@ class _Opening:
             if isinstance(relation, SplitRelation) and loop in relation.children[1:]:
                 return relation.factors[relation.children.index(loop) - 1]
         return analyse(self.state).nests[stage].extents.get(loop, 1)
-
-    def _has_open_extents(self, stage: str) -> bool:
-        is_there = self.state.has_stage(stage)
-        return is_there and bool(named_sizes_of(*self.state.stage(stage).tensor.shape))
 
     def _is_open(self, stage: str, loop: str) -> bool:
         return bool(named_sizes_of(self._extent(stage, loop)))

@@ -31,15 +31,7 @@ class ComputeAt(primitive.Primitive):
     loop: str
 
     def _need(self, at: primitive.Checks) -> None:
-        stage = at.stage_of(self.stage)
-        host = at.loop_of(self.host, self.loop)
-        if self.loop in host.replaced_loops:
-            at.need_plain_loops(host, self.loop)
-        if primitive.is_within(at.state, self.host, self.stage):
-            raise at.refuse("a stage cannot be computed inside itself")
-        at.need_no_output(self.stage, " and must be whole")
-        if not isinstance(stage.placement, AtRoot):
-            raise at.refuse(f"{self.stage} already has a place", "place it once")
+        _need_place(at, self)
         # Theorem: if every reader runs inside the loop, each iteration can compute what it reads by
         # itself.
         for reader in at.state.readers(self.stage):
@@ -76,14 +68,7 @@ class ReverseComputeAt(primitive.Primitive):
     loop: str
 
     def _need(self, at: primitive.Checks) -> None:
-        stage = at.stage_of(self.stage)
-        host = at.loop_of(self.host, self.loop)
-        if self.loop in host.replaced_loops:
-            at.need_plain_loops(host, self.loop)
-        if primitive.is_within(at.state, self.host, self.stage):
-            raise at.refuse("a stage cannot be computed inside itself")
-        if not isinstance(stage.placement, AtRoot):
-            raise at.refuse(f"{self.stage} already has a place", "place it once")
+        stage, host = _need_place(at, self)
         loads = [load for load in expr.loads_of(stage.tensor.body) if load.source.name == self.host]
         if not loads:
             raise at.refuse(f"{self.stage} does not read {self.host}")
@@ -126,6 +111,21 @@ class ReverseComputeAt(primitive.Primitive):
         if readers == {self.stage} and self.host not in state.outputs:
             changed = changed.with_stage(replace(host, scope=Scope.LOCAL))
         return changed
+
+
+def _need_place(at: primitive.Checks, step: ComputeAt | ReverseComputeAt) -> tuple[Stage, Stage]:
+    """The stage that a step places in a loop, and the stage of that loop, if it may be there."""
+    stage = at.stage_of(step.stage)
+    host = at.loop_of(step.host, step.loop)
+    if step.loop in host.replaced_loops:
+        at.need_plain_loops(host, step.loop)
+    if primitive.is_within(at.state, step.host, step.stage):
+        raise at.refuse("a stage cannot be computed inside itself")
+    if isinstance(step, ComputeAt):
+        at.need_no_output(step.stage, " and must be whole")
+    if not isinstance(stage.placement, AtRoot):
+        raise at.refuse(f"{step.stage} already has a place", "place it once")
+    return stage, host
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,19 +259,14 @@ class ReverseComputeInline(primitive.Primitive):
             scope=stage.scope,
             layout=stage.layout,
         )
-        stages = tuple(
-            merged if s.name == name else _not_asking(_rehost(s, name, self.stage), name)
-            for s in state.stages
-            if s.name != self.stage
-        )
+        stages: list[Stage] = []
+        for each in state.stages:
+            place = each.placement
+            if isinstance(place, (At, After)) and place.stage == name:
+                each = replace(each, placement=replace(place, stage=self.stage))
+            if each.name != self.stage:
+                stages.append(merged if each.name == name else _not_asking(each, name))
         packed = tuple(
             (tensor, self.stage if reader == name else reader) for tensor, reader in state.packed
         )
-        return replace(state, stages=stages, packed=packed)
-
-
-def _rehost(stage: Stage, old: str, new: str) -> Stage:
-    placement = stage.placement
-    if isinstance(placement, (At, After)) and placement.stage == old:
-        return replace(stage, placement=replace(placement, stage=new))
-    return stage
+        return replace(state, stages=tuple(stages), packed=packed)

@@ -15,7 +15,7 @@ from operator import mul
 
 from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.schedule.analysis import Analysis, analyse
+from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.memory_layout import ForKind
 from tensorwright.schedule.primitive import (
     Checks,
@@ -126,7 +126,10 @@ class Rfactor(Primitive):
         body = expr.substitute_value(expr.substitute_value(tensor.body, values), names)
         combiner = tensor.reduction.combiner
         folding = frozenset(nest.variables[loop] for loop in loops if loop in nest.variables)
-        guard = _guard_of(nest.guards, analysis, folding)
+        guards = (expr.substitute_condition(x, analysis.real) for x in expr.conjuncts(nest.guards))
+        guard = expr.all_of(
+            *(part for part in guards if expr.free_vars(*expr.condition_sides(part)) <= folding)
+        )
         if guard is not True:
             outside = expr.identity_of(combiner, tensor.dtype)
             body = expr.select(expr.substitute_condition(guard, names), body, outside)
@@ -149,17 +152,6 @@ class Rfactor(Primitive):
             self.stage, tensor.axes, read, expr.Reduction(combiner, (axes[self.loop],))
         )
         return state.with_stages(self.stage, fresh_stage(partial), fresh_stage(folded))
-
-
-def _guard_of(
-    guards: expr.Condition, analysis: Analysis, folding: frozenset[expr.Var]
-) -> expr.Condition:
-    """The guards on reduction loops alone, over real variables."""
-    parts = expr.conjuncts(guards)
-    real = [expr.substitute_condition(part, analysis.real) for part in parts]
-    return expr.all_of(
-        *(part for part in real if expr.free_vars(*expr.condition_sides(part)) <= folding)
-    )
 
 
 @dataclass(frozen=True, slots=True)
