@@ -42,8 +42,8 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
@@ -177,12 +177,10 @@ class MeanSpeedUp:
 
 def networks_of(
     uses: Sequence[Sequence[tuple[str, float]]], times_s: Sequence[float]
-) -> tuple[tuple[NetworkTimes, ...], tuple[Mapping[int, int], ...]]:
-    """Group workloads by network.
+) -> tuple[NetworkTimes, ...]:
+    """The networks by name; workloads without a finite time are left out.
 
-    uses      for each workload, pairs (network, weight)       times_s   its best time
-    Returns:  the networks by name, and for each the positions of workloads in it. Workloads without
-              a finite time are left out.
+    uses   for each workload, pairs (network, weight)       times_s   its best time
     """
     by_network: dict[str, dict[int, float]] = {}
     for number, own in enumerate(uses):
@@ -190,15 +188,10 @@ def networks_of(
             members = by_network.setdefault(network, {})
             if math.isfinite(times_s[number]):
                 members[number] = members.get(number, 0.0) + weight
-    networks = tuple(
+    return tuple(
         NetworkTimes(name, tuple(members.values()), tuple(times_s[n] for n in members))
         for name, members in sorted(by_network.items())
     )
-    maps = tuple(
-        {number: position for position, number in enumerate(members)}
-        for _, members in sorted(by_network.items())
-    )
-    return networks, maps
 
 
 def gradient(
@@ -209,26 +202,16 @@ def gradient(
     From below, because times only fall: at the edge of a requirement nothing is gained. Zero for
     a workload without a finite time.
     """
-    networks, maps = networks_of(uses, times_s)
-    now = objective(networks)
+    now = objective(networks_of(uses, times_s))
     slopes = []
     for number, time_s in enumerate(times_s):
         if not math.isfinite(time_s) or time_s <= 0:
             slopes.append(0.0)
             continue
         step_s = _STEP * time_s
-        moved = [
-            _faster(network, places[number], step_s) if number in places else network
-            for network, places in zip(networks, maps, strict=True)
-        ]
-        slopes.append((now - objective(moved)) / step_s)
+        faster_s = (*times_s[:number], time_s - step_s, *times_s[number + 1 :])
+        slopes.append((now - objective(networks_of(uses, faster_s))) / step_s)
     return tuple(slopes)
-
-
-def _faster(network: NetworkTimes, position: int, step_s: float) -> NetworkTimes:
-    times_s = list(network.times_s)
-    times_s[position] -= step_s
-    return replace(network, times_s=tuple(times_s))
 
 
 _WORK_BASE = 1.618
@@ -311,11 +294,10 @@ class GradientScheduler:
             return min(untimed, key=lambda n: (len(states[n].history), n))
         gains = self.gains(states)
         most = max(gains[n] for n in timed)
-        waiting = [
-            n
-            for n in timed
-            if not states[n].history and gains[n] >= self._first_share(states[n]) * most
-        ]
+        waiting: list[int] = []
+        for n in (n for n in timed if not states[n].history):
+            share = self.race_share if states[n].is_predicted else self.warm_up_share
+            waiting += [n] if gains[n] >= share * most else []
         if waiting:
             promises = predicted_promises(states)
             return max(waiting, key=lambda n: (promises[n] * gains[n], -n))
@@ -323,10 +305,6 @@ class GradientScheduler:
         if drawn.random() < self.epsilon:
             return drawn.choice(timed)
         return max(timed, key=lambda n: (gains[n], -n))
-
-    def _first_share(self, state: TaskState) -> float:
-        """A first round waits while its gain is below this share of the largest."""
-        return self.race_share if state.is_predicted else self.warm_up_share
 
     def is_done(self, state: TaskState) -> bool:
         """Whether a workload gets no more rounds: exhausted, or out of patience."""
@@ -409,15 +387,11 @@ def _promise(state: TaskState, factor: float) -> float:
         return 1.0
     if not math.isfinite(state.default_s) or state.default_s <= 0:
         return _LEAST_PROMISE
-    gains = [max(0.0, 1.0 - factor * time_s / state.default_s) for time_s in _hopes(state)]
-    return max(_LEAST_PROMISE, sum(gains) / len(gains))
-
-
-def _hopes(state: TaskState) -> tuple[float, float]:
-    """The expected time after the first round, as a median, and as exceeded once in ten times."""
+    expected_s = state.predicted_s, state.upper_s  # median, and exceeded once in ten times
     if state.hoped_s < state.predicted_s:
-        return state.hoped_s, state.hoped_upper_s
-    return state.predicted_s, state.upper_s
+        expected_s = state.hoped_s, state.hoped_upper_s
+    gains = [max(0.0, 1.0 - factor * time_s / state.default_s) for time_s in expected_s]
+    return max(_LEAST_PROMISE, sum(gains) / len(gains))
 
 
 def rounds_without_gain(history: Sequence[float]) -> int:
