@@ -286,7 +286,7 @@ class Session:
         if not isinstance(result, Kernel):
             return
         fresh = self._measured_again(workload, result, top[0])
-        is_timed = fresh is not None and Status.OK is fresh.status is top[0].status
+        is_timed = fresh is not None and fresh.status is Status.OK and top[0].status is Status.OK
         if fresh is not None and is_timed and fresh.median_s > _SUSPICIOUS * top[0].median_s:
             second = self._measured_again(workload, result, top[0])
             if second is not None and second.status is Status.OK:
