@@ -176,7 +176,10 @@ class _Maker:
         self.width = max(1, *(len(sketch.choices) for sketch in space.sketches))
         self.families = list(dict.fromkeys(sketch.family for sketch in space.sketches))
         self.values = [self._values(family) for family in self.families]
-        self.stages = [self._stages(family) for family in self.families]
+        choices: dict[str, list[Choice]] = {family: [] for family in self.families}
+        for sketch in space.sketches:
+            choices[sketch.family] += sketch.choices
+        self.stages = [list(dict.fromkeys(map(_stage_of, own))) for own in choices.values()]
         self.shared: dict[tuple[int, tuple[str, ...], object], tuple[int, int]] = {}
         self.degree: list[Ints] = [np.zeros(1, np.int64)]  # the row 0 is that of no choice
         self.target: list[Ints] = []
@@ -220,10 +223,6 @@ class _Maker:
                 for row in choice.values:
                     numbers.setdefault(row, len(numbers))
         return values
-
-    def _stages(self, family: str) -> list[str]:
-        own = [s for s in self.space.sketches if s.family == family]
-        return list(dict.fromkeys(_stage_of(choice) for s in own for choice in s.choices))
 
     def _rows(self, family: int, choice: Choice) -> tuple[int, int]:
         """The offsets of a choice's rows in the flat tables, and in `gene_of`."""

@@ -168,19 +168,13 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
             inner = f"{last}_i"
             if iterations < enough:
                 outer.append(f"{last}_o")
-        if length <= _FEW_LANES and _is_gathered(stage, axes[-1]):
+        strides = {accesses.stride_along(x, axes[-1].var) for x in expr.loads_of(stage.tensor.body)}
+        if length <= _FEW_LANES and is_cheap(stage.tensor.body) and strides - {0, 1}:  # it gathers
             builder.do(schedule.Unroll(name, inner))
         else:
             builder.do(schedule.Vectorize(name, inner))
             pack_across(builder, name, axes[-1])
     parallelise(builder, name, outer, element_work(stage.tensor))
-
-
-def _is_gathered(stage: schedule.Stage, axis: expr.Axis) -> bool:
-    """Whether a stage does little more than gather elements along an axis."""
-    body = stage.tensor.body
-    strides = [accesses.stride_along(load, axis.var) for load in expr.loads_of(body)]
-    return is_cheap(body) and any(stride not in (0, 1) for stride in strides)
 
 
 def _width(

@@ -260,16 +260,13 @@ def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: i
         return
     for operand in product.operands:
         name = operand.load.source.name
-        is_narrow = not accesses.reads_along(operand.load, roles.lanes.var)
-        if is_narrow and state.has_stage(name) and _permutes(state.stage(name).tensor.body):
+        if accesses.reads_along(operand.load, roles.lanes.var) or not state.has_stage(name):
+            continue
+        body = state.stage(name).tensor.body
+        if isinstance(body, expr.Load) and all(
+            isinstance(index, expr.Var) or index == 0 for index in body.indices
+        ):
             builder.do(schedule.ComputeInline(name))
-
-
-def _permutes(body: expr.Value) -> bool:
-    """Whether a stage copies a tensor with its dimensions in another order."""
-    return isinstance(body, expr.Load) and all(
-        isinstance(i, expr.Var) or i == 0 for i in body.indices
-    )
 
 
 def packed_weights_of(

@@ -125,7 +125,8 @@ def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> 
         borders = set(steps[0].borders(state))
         axes = {axis.name for axis in _axes_of(state.stage(name), tuple(borders))}
         left = borders.difference(*(step.conditions(state) for step in steps))
-        if left or axes & tiled or not _is_copy(state, padded, name):
+        is_own = [stage.name for stage in state.readers(padded)] == [name]
+        if left or axes & tiled or not is_own or not is_bordered_copy(state.stage(padded).tensor):
             continue
         for step in steps:
             builder.do(step)
@@ -138,12 +139,6 @@ def is_folded_in_loops(stage: schedule.Stage) -> bool:
     """Whether a sum has a loop over taps: not all of its terms are unrolled."""
     axes = stage.tensor.reduce_axes
     return len(axes) > 1 and accesses.count_of(axes) > CPU_LIMITS.whole_fold
-
-
-def _is_copy(state: schedule.ScheduleState, name: str, reader: str) -> bool:
-    """Whether a stage only copies what one reader reads, with a border."""
-    readers = [stage.name for stage in state.readers(name)]
-    return is_bordered_copy(state.stage(name).tensor) and readers == [reader]
 
 
 def is_bordered_copy(tensor: expr.Compute) -> bool:

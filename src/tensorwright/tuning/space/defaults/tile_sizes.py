@@ -273,7 +273,9 @@ class TileChoice:
         # a tile that fits is shifted back at the end; a larger one would be masked: shifting pays
         # where one masked tile is all, and its rest is a vector
         most_columns = lanes // self.width if is_shifted else 8
-        if self.is_inlined or self._unrolls_window():
+        # all terms of sums without common operands are unrolled: registers keep what they read
+        is_short = accesses.count_of(fold.reduce_axes) <= CPU_LIMITS.whole_fold
+        if self.is_inlined or (is_short and not self.shares_operands and self.is_fed):
             wide = 1 if self._has_border_lanes() else max(1, min(columns, most_columns))
             row = self.roles.row
             tile = window_tile(wide, axis_extent(row), self.target, self.block(row))
@@ -300,11 +302,6 @@ class TileChoice:
         if self.is_wide and self.roles.lanes_group:
             return max(divisors(columns, tile[0])), *tile[1:]
         return tile
-
-    def _unrolls_window(self) -> bool:
-        """Whether to unroll all terms of sums without common operands: registers keep reads."""
-        terms = accesses.count_of(self.anchor.tensor.reduce_axes)
-        return terms <= CPU_LIMITS.whole_fold and not self.shares_operands and self.is_fed
 
     def _has_border_lanes(self) -> bool:
         """Whether tiles of two vectors would have conditions along the lanes of a window.

@@ -152,6 +152,7 @@ class Case:
 
 _MOST_BAND = 8
 _MOST_MORE = 4
+_MOST_ROWS = 7
 _BANDS = 8  # bands that balance well among threads
 
 
@@ -179,45 +180,30 @@ def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes[Index]:
     """Open the decisions of a case whose product has been cached."""
     usual = _by_heuristic(builder.state, case)
     node = case.product
-    slices, more_slices = _choose_slices(builder, case, usual)
-    band, more_rows = _choose_rows(builder, case, usual)
+    slices: Index = case.slice_count
+    band: Index = case.tile_rows
+    more_slices: Index
+    more_rows: Index
+    deep, tall = case.slice_count, case.tile_rows
+    if case.portion is Portion.WHOLE:
+        sizes = divisors(deep, _MOST_MORE)
+        more_slices = builder.choose("more_slices", sizes, usual.more_slices, node=node)
+        sizes = tuple(range(1, min(_MOST_ROWS, tall) + 1))
+        more_rows = builder.choose("more_rows", sizes, usual.more_rows, node=node)
+    else:
+        pairs = tuple((n, more) for n in divisors(deep, deep) for more in divisors(n, _MOST_MORE))
+        names, rule = ("slices", "more_slices"), (usual.slices, usual.more_slices)
+        slices, more_slices = builder.choose_rows(names, pairs, rule, Kind.PARALLEL, node)
+        bands = (n for n in range(1, min(_MOST_BAND, tall) + 1) if -(-tall // n) * n - tall <= 1)
+        pairs = tuple((n, more) for n in bands for more in divisors(n, _MOST_MORE))
+        names, rule = ("band", "more_rows"), (usual.band, usual.more_rows)
+        band, more_rows = builder.choose_rows(names, pairs, rule, Kind.PARALLEL, node)
     counts = tuple(n for n in (1, 2, 3, 4) if n <= case.vector_count)
     vectors = builder.choose("columns", counts, usual.vectors, node=node)
     lengths = (*divisors(case.tile_columns, CPU_LIMITS.rows), usual.length)
     length = builder.choose("rows", lengths, usual.length, node=node)
     builder.limit(vectors * length * more_slices * more_rows, accumulators(case.target))
     return Sizes(slices, band, vectors, length, more_slices, more_rows)
-
-
-def _choose_slices(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple[Index, Index]:
-    most = case.slice_count
-    if case.portion is Portion.WHOLE:
-        sizes = divisors(most, _MOST_MORE)
-        return most, builder.choose("more_slices", sizes, usual.more_slices, node=case.product)
-    pairs = [(n, more) for n in divisors(most, most) for more in divisors(n, _MOST_MORE)]
-    default = (usual.slices, usual.more_slices)
-    slices, more = builder.choose_rows(
-        ("slices", "more_slices"), tuple(pairs), default, Kind.PARALLEL, case.product
-    )
-    return slices, more
-
-
-def _choose_rows(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple[Index, Index]:
-    most = case.tile_rows
-    if case.portion is Portion.WHOLE:
-        sizes = tuple(n for n in (1, 2, 3, 4, 5, 6, 7) if n <= most)
-        return most, builder.choose("more_rows", sizes, usual.more_rows, node=case.product)
-    pairs = [
-        (band, more)
-        for band in range(1, min(_MOST_BAND, most) + 1)
-        for more in divisors(band, _MOST_MORE)
-        if -(-most // band) * band - most <= 1
-    ]
-    default = (usual.band, usual.more_rows)
-    band, more = builder.choose_rows(
-        ("band", "more_rows"), tuple(pairs), default, Kind.PARALLEL, case.product
-    )
-    return band, more
 
 
 def _by_heuristic(state: ScheduleState, case: Case) -> Sizes[int]:

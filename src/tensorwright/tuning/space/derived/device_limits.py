@@ -30,7 +30,9 @@ def device_limits(state: schedule.ScheduleState, target: GpuTarget) -> Iterator[
     """
     for nest in launches_of(lower(state, is_outline=True)).nests:
         yield from _of_threads(nest, target)
-        yield from _of_blocks(nest)
+        for kind in schedule.BLOCKS:
+            most = _BLOCKS if kind is schedule.ForKind.BLOCK_X else _BLOCKS_ACROSS
+            yield Limit(nest.extent(kind), most, "blocks")
         shared: expr.Index = sum(room_of(each) * each.dtype.size_bytes for each in nest.shared)
         yield Limit(shared, target.opt_in_shared_bytes, "shared memory")
     for stage in state.stages:
@@ -70,13 +72,6 @@ def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[Limit]:
     warps = expr.ceil_div(threads, target.warp)
     of_block = registers * warps * target.warp
     yield Limit(of_block, target.registers, "registers of a block", is_soft=True)
-
-
-def _of_blocks(nest: LaunchNest) -> Iterator[Limit]:
-    """As many blocks as a grid may have."""
-    for kind in schedule.BLOCKS:
-        most = _BLOCKS if kind is schedule.ForKind.BLOCK_X else _BLOCKS_ACROSS
-        yield Limit(nest.extent(kind), most, "blocks")
 
 
 def _of_vectors(state: schedule.ScheduleState, stage: schedule.Stage) -> Iterator[Limit]:

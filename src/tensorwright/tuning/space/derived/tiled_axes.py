@@ -85,7 +85,9 @@ def plan_axes(
             sizes = row_tiles(extent, period, limits.rows)
             held = most.get(axis.name) or extent
             sizes = tuple(row for row in sizes if row[-1] <= held) or sizes
-        default = _nearest(sizes, wanted.get(axis.name, 1))
+        single = [row for row in sizes if row[:-1] == (1,) * (LEVELS - 1)]
+        fitting = [row for row in single if row[-1] <= wanted.get(axis.name, 1)]
+        default = max(fitting, default=min(single, default=()))
         is_sure = len(sizes) == 1 or (role is Role.LANES and leaves_masked_rest(extent, width))
         tail = Tail.SHIFT if stage != host and is_sure else Tail.GUARD
         if all(extent % (a * b * c) == 0 for a, b, c in sizes):
@@ -167,13 +169,6 @@ def _default_sizes(
     for axis, size in zip(reversed(by_role[Role.ROWS]), tile[1:], strict=False):
         sizes[axis.name] = size
     return sizes
-
-
-def _nearest(sizes: tuple[tuple[int, ...], ...], wanted: int) -> tuple[int, ...]:
-    """The sizes with one register tile of at most `most` elements in each larger tile."""
-    single = [row for row in sizes if row[:-1] == (1,) * (LEVELS - 1)]
-    fitting = [row for row in single if row[-1] <= wanted]
-    return max(fitting, default=min(single, default=()))
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,6 @@ Make partial results, so that a fold of many terms into few elements can be para
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum
 
 from tensorwright import schedule
@@ -240,28 +239,17 @@ class _Rows:
             name += "_rf"
         self._put(stage.name, stage.row)
         partial = f"{stage.name}_rf"
-        if len(threads) > 1 and self._can_shuffle(partial, threads[1]):
+        has_exchange = len(threads) > 1 and self.view.target.api is GpuApi.CUDA  # of lanes
+        if has_exchange and schedule.is_legal(
+            schedule.ShuffleReduce(partial, threads[1]), builder.state
+        ):
             self._put(partial, stage.row)
             builder.do(schedule.Bind(partial, threads[0], schedule.ForKind.THREAD_Y))
             builder.do(schedule.ShuffleReduce(partial, threads[1]))
             builder.do(schedule.ComputeAt(f"{partial}_rf", partial, threads[1]))
             return
-        for name, bound in self._partial_results(partial, threads):
-            self._put(name, stage.row)
-            for loop, (_, kind) in zip(bound, self._levels(), strict=False):
-                builder.do(schedule.Bind(name, loop, kind))
-
-    def _partial_results(
-        self, name: str, threads: list[str]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The stages of partial results with the loops that are threads, last first."""
-        for count in range(1, len(threads) + 1):
-            yield name, tuple(threads[:count])
-            name += "_rf"
-
-    def _can_shuffle(self, name: str, loop: str) -> bool:
-        """Whether the lanes of a warp can exchange numbers: OpenCL has no function for that."""
-        has_exchange = self.view.target.api is GpuApi.CUDA
-        return has_exchange and schedule.is_legal(
-            schedule.ShuffleReduce(name, loop), self.builder.state
-        )
+        for count in range(1, len(threads) + 1):  # the stages of partial results, last first
+            self._put(partial, stage.row)
+            for loop, (_, kind) in zip(threads[:count], self._levels(), strict=False):
+                builder.do(schedule.Bind(partial, loop, kind))
+            partial += "_rf"

@@ -136,7 +136,8 @@ class _Tiling:
         builder, name = self.builder, self.name
         spatial: list[list[str]] = [[] for _ in range(tiled_axes.LEVELS)]
         innermost: dict[str, str] = {}
-        for axis in self._in_own_order():
+        own = [axis.name for axis in self.view.stage.tensor.axes]
+        for axis in sorted(self.axes, key=lambda axis: own.index(axis.own)):
             if not axis.is_tiled and axis.role is Role.LANES:
                 innermost[axis.name] = axis.own
             elif not axis.is_tiled:
@@ -156,10 +157,6 @@ class _Tiling:
         if not self.level:
             held = [self._parallelise(spatial[0]), *spatial[1][-1:], *held]
         return [(name, loop) for loop in held if loop]
-
-    def _in_own_order(self) -> list[tiled_axes.TileAxis]:
-        names = [axis.name for axis in self.view.stage.tensor.axes]
-        return sorted(self.axes, key=lambda axis: names.index(axis.own))
 
     def _split_reduction(self) -> tuple[list[str], list[str], list[str]]:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
