@@ -115,7 +115,7 @@ class TaskSearch:
         if not self.is_before_race or self.predictor is None or self.elites is not None:
             return None
         question = self.predictor.top_question(self.state.task.workload, _RACERS)
-        return BackgroundJob(Job(TopQuestion.answer, (question,)), self.take_elites)
+        return BackgroundJob(Job(_answer, (question,)), self.take_elites)
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """The strategy's proposals; if it fails, the task is given up with a warning."""
@@ -188,6 +188,10 @@ class TaskSearch:
             not self.is_default_measured and math.isfinite(state.default_s),
             () if self.space is None else tuple(self.space.cut.most_common()),
         )
+
+
+def _answer(question: TopQuestion) -> tuple[Elite, ...]:
+    return question.answer()
 
 
 def open_search(
