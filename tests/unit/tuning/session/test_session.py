@@ -475,7 +475,7 @@ def test_callbacks_follow_the_session() -> None:
     assert names == ["WARM_UP", "WARM_UP", "SEARCH", "SEARCH", "SEARCH", "RANKING", "DONE"]
     assert [one.trials for one in listener.seen] == [0, 2, 12, 22, 30, 30, 30]
     last = listener.seen[-1]
-    assert [row.best_s for row in last.rows] == [task.best_s for task in result.tasks]
+    assert [each.best_s for each in last.tasks] == [task.best_s for task in result.tasks]
     assert listener.is_closed
     assert last.best_s == sum(task.task.weight * task.best_s for task in result.tasks)
 
