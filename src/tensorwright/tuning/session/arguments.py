@@ -165,7 +165,7 @@ class Spent:
 
     counts      per workload key, its trials          histories   its best time after each round
     idle_rounds   rounds at the end that did not gain anything for the whole
-    begun         candidates measured of a round that was cut short, of the workload `begun_key`
+    begun         candidates measured of a round that was cut short
     """
 
     trials: int = 0
@@ -176,7 +176,6 @@ class Spent:
     histories: tuple[tuple[str, tuple[float, ...]], ...] = ()
     idle_rounds: int = 0
     begun: int = 0
-    begun_key: str = ""
 
 
 def load_spent(store: RecordStore, identity: str) -> Spent:
@@ -202,7 +201,6 @@ def load_spent(store: RecordStore, identity: str) -> Spent:
             ),
             idle_rounds=int(fields.get("idle_rounds", 0)),
             begun=int(fields.get("begun", 0)),
-            begun_key=str(fields.get("begun_key", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(
@@ -229,7 +227,6 @@ def save_spent(store: RecordStore, identity: str, model: str, arguments: str, sp
         "histories": histories,
         "idle_rounds": spent.idle_rounds,
         "begun": spent.begun,
-        "begun_key": spent.begun_key,
     }
     store.renew_session(
         SavedSession(identity, model or "session", model, arguments, json.dumps(state))

@@ -74,8 +74,7 @@ class Session:
         self.budget = arguments.Spending(options, spent, reserve_s)
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
-        self.begun = spent.begun  # candidates of a round that was cut short, and its workload
-        self.begun_key = spent.begun_key
+        self.begun = spent.begun  # candidates of a round that was cut short
         self.drift: Drift | None = None
         self._ahead: list[TaskSearch] = []
         with self.budget.counting(arguments.Activity.SEARCH):
@@ -168,9 +167,6 @@ class Session:
                 return StopReason.NO_GAIN
             with self.budget.counting(arguments.Activity.SEARCH):
                 chosen = self.tools.scheduler.choose([search.state for search in self.searches])
-                keys = [search.key for search in self.searches]
-                if self.begun and self.begun_key in keys:  # what it measured may change the choice
-                    chosen = keys.index(self.begun_key)
             if chosen is None:
                 is_all = all(search.state.is_exhausted for search in self.searches)
                 return StopReason.EXHAUSTED if is_all else StopReason.NO_GAIN
@@ -192,13 +188,11 @@ class Session:
             candidates = racers[:room] or search.propose(room)
         if not candidates:
             search.state.is_exhausted = True
-            self.begun = 0
             return
         if not racers:
             self._recheck(search)
         count = self._round([(search, each) for each in candidates], Phase.SEARCH)
         self.begun += count
-        self.begun_key = search.key
         is_whole = count == len(candidates) if racers else self.begun >= self.options.round_size
         if self._should_stop() and not is_whole:
             self._save(is_finished=False)
@@ -400,7 +394,6 @@ class Session:
             tuple((state.task.workload.key, state.history) for state in states),
             self.idle_rounds,
             self.begun,
-            self.begun_key,
         )
         arguments.save_spent(self.store, self.identity, self.name, self.arguments, spent)
 
