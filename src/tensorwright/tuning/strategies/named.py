@@ -2,33 +2,31 @@
 
 Those that are only compared are part of the laboratory, and are loaded by name.
 
-Random search: sketches at random, decisions uniformly, nothing twice.
+Random search: sketches by turns at random, decisions uniformly, nothing twice.
 
 The baseline that every learned strategy must beat.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
-
-import numpy as np
 
 from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
 from tensorwright.records import Record
-from tensorwright.tuning.population import Candidate, make_space_tables, sample
-from tensorwright.tuning.population.population import find_new
-from tensorwright.tuning.space.sketch import Space
+from tensorwright.tuning.population.population import Candidate, candidate_of, default_candidate
+from tensorwright.tuning.space.sketch import Sketch, Space
 from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.strategies.guided import GuidedFactory, GuidedOptions
-from tensorwright.tuning.strategies.sources import MakeProposer, rest_of
-from tensorwright.tuning.strategies.strategy import History, MakeGuide, StrategyFactory
+from tensorwright.tuning.strategies.sources import MakeProposer
+from tensorwright.tuning.strategies.strategy import MakeGuide, StrategyFactory
 from tensorwright.tuning.task import Task
 
-_DRAWN = 64  # at once
-_ROUNDS = 30  # of them that may bring nothing new, before what is left of the space is listed
+_DRAWS_PER_CANDIDATE = 30
+_LARGEST_LISTED = 20_000
 
 
 class RandomSearch:
@@ -39,26 +37,64 @@ class RandomSearch:
     """
 
     def __init__(self, task: Task, space: Space, seed: int) -> None:
-        self._tables = make_space_tables(space)
-        self._history = History(self._tables)
-        self._random = np.random.default_rng((seed, zlib.crc32(task.workload.key.encode())))
-        self._drawn = self._tables.starts().take(np.zeros(1, np.int64))
+        self._space = space
+        self._random = random.Random(f"{seed} {task.workload.key}")
+        self._seen: set[str] = set()
+        self._drawn: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
+        self._is_first = True
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
-        proposed: list[Candidate] = []
-        for _ in range(_ROUNDS):
-            new = find_new(self._drawn, self._history.keys)
-            proposed += self._history.take_new(new, count - len(proposed))
-            if len(proposed) == count:
-                return tuple(proposed)
-            self._drawn = sample(self._tables, _DRAWN, self._random)
-        rest = rest_of(self._tables, self._history, self._random)
-        return (*proposed, *self._history.take_new(rest, count - len(proposed)))
+        candidates: list[Candidate] = []
+        for candidate in self._draw(_DRAWS_PER_CANDIDATE * count):
+            if candidate.trace not in self._seen:
+                self._seen.add(candidate.trace)
+                candidates.append(candidate)
+            if len(candidates) >= count:
+                return tuple(candidates)
+        if self._space.size <= _LARGEST_LISTED:
+            candidates += self._rest(count - len(candidates))
+        return tuple(candidates)
 
     def observe(self, records: Sequence[Record]) -> None:
         """Exclude the programs of records."""
-        self._history.observe(records)
+        self._seen.update(record.trace for record in records)
+
+    def _draw(self, most: int) -> Iterator[Candidate]:
+        """Candidates with decisions not drawn before; gives up after `most` draws."""
+        sketches = self._space.sketches
+        if not sketches:
+            return
+        if self._is_first:
+            self._is_first = False
+            yield default_candidate(self._space)
+        for _ in range(most):
+            sketch = self._random.choice(sketches)
+            decisions = tuple(sorted(sketch.sample(self._random, self._space.cut).items()))
+            if (sketch.name, decisions) not in self._drawn:
+                self._drawn.add((sketch.name, decisions))
+                yield candidate_of(sketch, decisions)
+
+    def _rest(self, count: int) -> list[Candidate]:
+        """The programs of a small space that are left, in random order."""
+        everything = [pair for sketch in self._space.sketches for pair in _list(sketch)]
+        self._random.shuffle(everything)
+        candidates: list[Candidate] = []
+        for sketch, decisions in everything:
+            if len(candidates) >= count:
+                break
+            candidate = candidate_of(sketch, decisions)
+            if candidate.trace not in self._seen:
+                self._seen.add(candidate.trace)
+                candidates.append(candidate)
+        return candidates
+
+
+def _list(sketch: Sketch) -> Iterator[tuple[Sketch, tuple[tuple[str, int], ...]]]:
+    for genes in itertools.product(*(range(len(choice.values)) for choice in sketch.choices)):
+        decisions = sketch.decisions_of(genes)
+        if sketch.is_valid(decisions):
+            yield sketch, tuple(sorted(decisions.items()))
 
 
 StrategyChoice: TypeAlias = str | GuidedOptions | StrategyFactory
