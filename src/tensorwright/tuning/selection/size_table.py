@@ -374,9 +374,11 @@ class _Way:
 
     def shares(self, names: Iterable[str]) -> list[float]:
         """The steps of the way of some sizes at which no tensor is empty."""
-        shares = [step / _STEPS for step in range(_STEPS + 1)]
-        ways = {share: self.at(names, share) for share in shares}
-        return [s for s in shares if all(_number(n, ways[s]) >= 1 for n in self._extents)]
+        shares = (step / _STEPS for step in range(_STEPS + 1))
+        return [share for share in shares if self._is_full(self.at(names, share))]
+
+    def _is_full(self, values: Mapping[str, int]) -> bool:
+        return all(_number(extent, values) >= 1 for extent in self._extents)
 
     def at(self, names: Iterable[str], share: float) -> dict[str, int]:
         """The typical sizes, with numbers that share of the way for some of them."""
