@@ -261,9 +261,9 @@ class ReverseComputeInline(primitive.Primitive):
         )
         stages: list[Stage] = []
         for each in state.stages:
-            place = each.placement
-            if isinstance(place, (At, After)) and place.stage == name:
-                each = replace(each, placement=replace(place, stage=self.stage))
+            host = each.placement
+            if isinstance(host, (At, After)) and host.stage == name:
+                each = replace(each, placement=replace(host, stage=self.stage))
             if each.name != self.stage:
                 stages.append(merged if each.name == name else _not_asking(each, name))
         packed = tuple(
