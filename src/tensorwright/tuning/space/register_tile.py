@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from tensorwright import base, schedule
+from tensorwright import base, expr, schedule
 from tensorwright.expr import Axis
 from tensorwright.tuning.space.accesses import is_contiguous, lanes_for
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -119,9 +119,11 @@ def vectorise_last(
     if axis is None or axis.name not in stage.loops:
         return
     vectors, vector = split_vectors(builder, name, axis.name, lanes_for(target, stage))
-    tile: tuple[str, ...] = (vector,)
+    tile: tuple[str, ...] = (*running_loops(stage), vector)
     few = most_unrolled * lanes_for(target, stage)
-    if vectors and stage.tensor.reduction is not None and axis.length <= few:
+    for loop in tile[:-1]:
+        builder.do(schedule.Unroll(name, loop))
+    if len(tile) == 1 and vectors and stage.tensor.reduction is not None and axis.length <= few:
         builder.do(schedule.Unroll(name, vectors[0]))
         tile = (*vectors, vector)
     loops = builder.state.stage(name).loops
@@ -129,6 +131,22 @@ def vectorise_last(
     if loops != order:
         builder.do(schedule.Reorder(name, order))
     builder.do(schedule.Vectorize(name, vector))
+
+
+def running_loops(stage: schedule.Stage) -> tuple[str, ...]:
+    """The loops of a short fold up to each position along an axis: of the axis, then of the fold.
+
+    Unrolled, the sum up to a position is that up to the one before, and one element more.
+    """
+    tensor, body = stage.tensor, stage.tensor.body
+    if len(tensor.reduce_axes) != 1 or not isinstance(body, expr.Select):
+        return ()
+    (folded,), condition = tensor.reduce_axes, body.condition
+    if folded.length > CPU_LIMITS.whole_fold or not isinstance(condition, expr.Compare):
+        return ()
+    compared = {condition.left, condition.right} - {folded.var}
+    own = [axis for axis in tensor.axes if {axis.var} == compared and axis.length == folded.length]
+    return (own[0].name, folded.name) if own else ()
 
 
 def vector_axis(stage: schedule.Stage) -> Axis | None:

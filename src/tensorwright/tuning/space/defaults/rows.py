@@ -46,7 +46,7 @@ def schedule_rows(builder: SketchBuilder, target: CpuTarget, vectors: int = 1) -
     """
     multiply_sums(builder)
     steps.inline_elementwise(builder)
-    rows = shared_rows(builder.state)
+    rows = _leading_rows(builder.state)
     transposed = _transpose_operands(builder, target)
     if not rows or has_large_products(builder.state, len(rows)):
         return False
@@ -56,6 +56,12 @@ def schedule_rows(builder: SketchBuilder, target: CpuTarget, vectors: int = 1) -
     _factor_contiguous(builder, target, vectors, names, packed)
     _compute_by_blocks(builder, target, rows, transposed, packed)
     return True
+
+
+def _leading_rows(state: schedule.ScheduleState) -> tuple[expr.Axis, ...]:
+    """The axes that all stages share; the last axis of a product at the end is for its lanes."""
+    rows, last = shared_rows(state), state.stages[-1]
+    return rows[:-1] if is_product(last) and rows[-1:] == last.tensor.axes[-1:] else rows
 
 
 _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4), (32, 8))
@@ -399,7 +405,7 @@ def _tile_product(
     cached = schedule.CacheWrite(name).cached
     lanes = accesses.lanes_for(target, builder.state.stage(cached))
     in_block = schedule.analyse(builder.state).nests[name].extents
-    extent = in_block.get(axis.name, 1) if axis.name in stage.loops else axis.length
+    extent = in_block.get(axis.name, 1) if axis.name in stage.loops else 1
     has_vectors = is_packed or register_tile.vector_axis(builder.state.stage(cached)) is not None
     if not has_vectors or not isinstance(extent, int) or extent < lanes:  # rows of a block, too
         loop = builder.state.stage(name).loops[-1]

@@ -297,17 +297,20 @@ def _least_uses(tensor: expr.Compute, main: expr.Axis) -> int:
 
 
 def _innermost(tensor: expr.Compute, axes: Sequence[expr.Axis]) -> expr.Axis:
-    """The longest axis; if each element is read once, the one along which memory is in order."""
-    if not accesses.reads_once(tensor):
-        return max(axes, key=lambda axis: axis.length)
+    """The axis along which memory is in order, of the longest one and those that fill a line.
 
-    def apart(axis: expr.Axis) -> tuple[bool, int]:
+    If each element is read once, any axis may be the innermost.
+    """
+    longest = max(axes, key=lambda axis: axis.length)
+    is_any = accesses.reads_once(tensor)
+
+    def apart(axis: expr.Axis) -> tuple[bool, int, bool]:
         strides = [accesses.stride_along(load, axis.var) for load in expr.loads_of(tensor.body)]
-        return axis.extent == 1, sum(
-            accesses.points(tensor) if s is None else abs(s) for s in strides
-        )
+        distance = sum(accesses.points(tensor) if s is None else abs(s) for s in strides)
+        return axis.extent == 1, distance, axis is not longest
 
-    return min(axes, key=apart)
+    long = [axis for axis in axes if is_any or axis is longest or axis.length >= _LINE_TERMS]
+    return min(long, key=apart)
 
 
 def _split_taps(

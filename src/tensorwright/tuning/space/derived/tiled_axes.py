@@ -12,7 +12,12 @@ from tensorwright.expr import Axis, Index, Load
 from tensorwright.schedule import ScheduleState, Tail
 from tensorwright.tuning.space.accesses import lanes_for, period_along, stride_in_vector
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
-from tensorwright.tuning.space.register_tile import CPU_LIMITS, limits_of, tile_registers
+from tensorwright.tuning.space.register_tile import (
+    CPU_LIMITS,
+    limits_of,
+    running_loops,
+    tile_registers,
+)
 from tensorwright.tuning.space.roles import Anchor, AxisRoles, Operand, Role, find_lanes, most_rows
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors, factorisations
 
@@ -50,6 +55,8 @@ def plan_axes(
 ) -> tuple[TileAxis, ...] | None:
     """The axes of `host` of more than one element, in its order; None if no vectors fit.
 
+    None, too, if a sum is one of the sums beside it and an element more: tiles would part them.
+
     The indices with which `host` reads `stage` name the axes of `stage`. Tiles that do not divide
     are guarded. They are shifted if there is only one size and nothing is folded in memory, because
     open sizes may be larger than the extent; those of the lanes, if vectors leave a rest.
@@ -66,7 +73,7 @@ def plan_axes(
         width,
         _SHORT,
     )
-    if lanes is None:
+    if lanes is None or running_loops(state.stage(stage)):
         return None
     roles = _roles_by_name(axes, lanes, operands, width)
     by_rows = (axis for axis in axes if roles[axis.name] is Role.ROWS)

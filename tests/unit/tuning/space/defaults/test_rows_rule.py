@@ -54,6 +54,35 @@ def test_blocks_of_rows_where_a_product_comes_last() -> None:
     assert sketch.defaults["block"] == 8
 
 
+@pytest.mark.target
+@pytest.mark.parametrize("shape", [(8, 13, 1248), (3, 96, 13, 13)])
+def test_few_rows_over_long_ones_leave_the_last_axis_to_the_lanes(shape: tuple[int, ...]) -> None:
+    """A product with a transpose: all of its axes are rows of one stage."""
+    b = GraphBuilder("few_rows")
+    x, y = b.input("x", shape), b.input("y", shape)
+    equation = "bhw,bxw->bhx" if len(shape) == 3 else "bchw,bcxw->bhx"
+    graph = b.finish([b.add("einsum", x, y, equation=equation)])
+    for target in HERE:
+        (case,) = workloads(graph, target)
+        sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]  # warns of illegal steps
+        assert "vectorize(einsum_cache, x_i)" in map(str, sketch.bound(sketch.defaults))
+        check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
+
+
+@pytest.mark.target
+@pytest.mark.parametrize(("axis", "position"), [(1, "d"), (2, "h")])
+def test_running_sums_are_written_out(axis: int, position: str) -> None:
+    b = GraphBuilder("running")
+    graph = b.finish([b.add("cumsum", b.input("x", (3, 20, 56, 24)), axis=axis)])
+    for target in HERE:
+        (case,) = workloads(graph, target)
+        sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]
+        trace = schedule.format_trace(sketch.bound(sketch.defaults))
+        for loop in (position, "k"):
+            assert f"unroll(cumsum_own, {loop})" in trace
+        check_schedule(case, trace, target)
+
+
 def test_one_query_turns_nothing() -> None:
     sketch = first_sketch("attention", (1, 8, 1, 32), (1, 8, 64, 32), (1, 8, 64, 32))
     assert not any(isinstance(step, schedule.CacheRead) for step in sketch.trace)

@@ -127,6 +127,15 @@ def test_images_are_no_rows_where_a_tile_would_use_one_element_of_a_line() -> No
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
 
 
+def test_a_sum_follows_the_lines_of_memory() -> None:
+    """Its longest axis is another one, along which neighbours are 4096 bytes apart."""
+    b = GraphBuilder("lines")
+    x, y = b.input("x", (2, 64, 32, 32)), b.input("y", (2, 64, 32, 32))
+    (case,) = workloads(b.finish([b.add("einsum", x, y, equation="bchw,bcxw->bhx")]), AVX2)
+    trace = default_trace(schedule.state_of(case[0]), AVX2)
+    assert "unroll(einsum_cache, w_i)" in map(str, trace)
+
+
 @pytest.mark.parametrize("is_constant", [True, False])
 @pytest.mark.drawn
 def test_joined_phases_skip_the_zeros_of_the_kernel(is_constant: bool) -> None:
