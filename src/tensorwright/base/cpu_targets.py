@@ -227,9 +227,15 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
 """Those that a target has: the first that suits the operands is taken."""
 
 
-def short_product(intrinsic: str) -> ShortProduct:
-    """The instruction of a name."""
-    return next(each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic)
+def short_product(intrinsic: str) -> ShortProduct | None:
+    """The instruction of a name; None for others, which run as the loops that they stand for."""
+    return next((each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic), None)
+
+
+def multiplies_tiles(intrinsic: str) -> bool:
+    """Whether an instruction multiplies matrices in tiles."""
+    product = short_product(intrinsic)
+    return product is not None and product.is_matrix
 
 
 MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers

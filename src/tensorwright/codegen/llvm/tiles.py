@@ -49,7 +49,9 @@ class Matrix:
 def multiplies_matrices(call: loop.Call, target: base.CpuTarget) -> bool:
     """Whether a call is an instruction of tiles that a target has."""
     product = base.short_product(call.intrinsic)
-    return product.is_matrix and set(product.features) <= set(target.instructions)
+    if product is None or not product.is_matrix:
+        return False
+    return set(product.features) <= set(target.instructions)
 
 
 def matrix_calls(statement: loop.Stmt, target: base.CpuTarget) -> bool:

@@ -16,7 +16,7 @@ from itertools import product
 from math import prod
 
 from tensorwright import expr, schedule
-from tensorwright.base import LINE_BYTES, Role, short_product
+from tensorwright.base import LINE_BYTES, Role, multiplies_tiles
 from tensorwright.loop import ir
 from tensorwright.loop.lowering.buffers import StageBuffers, host_variables
 from tensorwright.loop.lowering.guards import Guards, join_threads
@@ -260,7 +260,7 @@ class _Nests:
         folding = {variables[x] for x in stage.loops if x in reduce_loops and x in variables}
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
         statement = ir.guarded(self.guards.of(stage, folding), ir.Store(buffer, target, identity))
-        is_matrix = stage.intrinsic is not None and short_product(stage.intrinsic[1]).is_matrix
+        is_matrix = stage.intrinsic is not None and multiplies_tiles(stage.intrinsic[1])
         for loop in reversed(spatial):
             statement = self._loop(stage, loop, statement)
             if is_matrix and loop == spatial[-1] and isinstance(statement, ir.For):
@@ -318,7 +318,7 @@ class _Nests:
             (load.source, load.indices) for load in expr.loads_of(self.buffers.value(stage))
         ]
         windows: list[ir.Window] = []
-        most = 2 if short_product(intrinsic).is_matrix else None  # rows at equal distances
+        most = 2 if multiplies_tiles(intrinsic) else None  # rows at equal distances
         for (buffer, indices), apart in zip(
             operands, schedule.windows_apart(instruction), strict=True
         ):

@@ -134,6 +134,9 @@ def _walk(statement: loop.Stmt, around: _Around) -> Iterator[Statement]:
             yield from _walk(body, replace(around, lives=lives))
         case loop.Call(intrinsic, _, meaning):
             product = short_product(intrinsic)
+            if product is None:
+                yield from _walk(meaning, around)
+                return
             inner = replace(around, speed=product.speed / product.terms)
             yield from _walk(_in_vectors(meaning, product), inner)
         case loop.Store():
