@@ -31,7 +31,7 @@ from tensorwright.graph.onnx_export import save_proto
 from tensorwright.runtime import Executable
 from tensorwright_lab.bench import decode_side
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.peers_option import read_names
+from tensorwright_lab.bench.peers_option import read_names, read_numbers
 from tensorwright_lab.zoo.language_models import DECODERS, KINDS, write_decoder
 
 _OURS, _ONNXRUNTIME, _LLAMACPP = decode_side.SIDES
@@ -70,13 +70,6 @@ class DecodeRow:
     failure: str = ""
 
 
-def _read_prompts(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
-    numbers = [each.strip() for each in text.split(",")]
-    if not all(each.isdecimal() and int(each) for each in numbers):
-        raise click.BadParameter("give numbers from 1 on, with commas between: 32,512.")
-    return tuple(dict.fromkeys(map(int, numbers)))
-
-
 @click.command("decode")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option(
@@ -86,7 +79,7 @@ def _read_prompts(_: click.Context, __: click.Parameter, text: str) -> tuple[int
     help=f"Of networks of the zoo: some of {', '.join(KINDS)}; f32 if not given.",
 )
 @click.option(
-    "--prompts", default="32,512,2048", callback=_read_prompts, metavar="N,M", help="Their lengths."
+    "--prompts", default="32,512,2048", callback=read_numbers, metavar="N,M", help="Their lengths."
 )
 @click.option("--tokens", type=click.IntRange(2), default=24, help="After each prompt.")
 @click.option("--rounds", type=click.IntRange(1), default=3, help="Turns of each.")

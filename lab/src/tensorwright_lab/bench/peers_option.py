@@ -1,4 +1,4 @@
-"""The option `--peers`: runtimes to compare with, by name."""
+"""The option `--peers`: runtimes to compare with, by name; options that are lists, too."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ def read_names(ctx: click.Context, param: click.Parameter, text: str | None) -> 
     if text is not None and not names:
         raise click.BadParameter("it does not name anything.", ctx, param)
     return names
+
+
+def read_numbers(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
+    """Numbers from 1 on with commas between, each once."""
+    numbers = [each.strip() for each in text.split(",")]
+    if not all(each.isdecimal() and int(each) for each in numbers):
+        raise click.BadParameter("give numbers from 1 on, with commas between: 1,2,8.")
+    return tuple(dict.fromkeys(map(int, numbers)))
 
 
 def read_peers(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:

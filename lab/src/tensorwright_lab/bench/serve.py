@@ -34,7 +34,7 @@ from tensorwright.graph.onnx_export import save_proto
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess
 from tensorwright.pipeline import compile as compile_model
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, threads_of
-from tensorwright_lab.bench.peers_option import peers_option
+from tensorwright_lab.bench.peers_option import peers_option, read_numbers
 
 _CALLERS = "1,2,4,8,32"
 _COLUMNS = (
@@ -74,17 +74,10 @@ class ServeRow:
     failure: str = ""
 
 
-def _read_callers(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
-    numbers = [each.strip() for each in text.split(",")]
-    if not all(each.isdecimal() and int(each) for each in numbers):
-        raise click.BadParameter("give numbers from 1 on, with commas between: 1,2,8.")
-    return tuple(dict.fromkeys(map(int, numbers)))
-
-
 @click.command("serve")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option(
-    "--callers", default=_CALLERS, callback=_read_callers, metavar="N,M", help="How many threads."
+    "--callers", default=_CALLERS, callback=read_numbers, metavar="N,M", help="How many threads."
 )
 @click.option("--seconds", type=click.FloatRange(0.05), default=1.0, help="Of each turn.")
 @click.option("--rounds", type=click.IntRange(1), default=3, help="Turns of each.")

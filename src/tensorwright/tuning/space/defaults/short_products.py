@@ -324,23 +324,26 @@ def _share(pairs: int, wide: int, rows: int) -> float:
 
 
 def _tensorize_tile(builder: SketchBuilder, product: Product) -> None:
-    """Let the instruction do the innermost loops of the product of a tile."""
+    """Let an instruction for several rows do the innermost loops of the product of a tile."""
     name, operands = product.name, product.operands
-    tensor = builder.state.stage(name).tensor
+    instruction, tensor = operands.instruction, builder.state.stage(name).tensor
     *spatial, column = (axis.name for axis in tensor.axes)
     row, folded = spatial[operands.row], operands.folded.name
     others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
-    builder.do(schedule.Split(name, row, (_PAIR,), schedule.Tail.EXACT))
-    builder.do(schedule.Split(name, column, (_PAIR,), schedule.Tail.EXACT))
-    parts = (operands.instruction.groups, operands.instruction.terms)
+    builder.do(schedule.Split(name, row, (instruction.rows,), schedule.Tail.EXACT))
+    builder.do(schedule.Split(name, column, (instruction.columns,), schedule.Tail.EXACT))
+    parts = (instruction.groups, instruction.terms)
     builder.do(schedule.Split(name, folded, parts, schedule.Tail.EXACT))
-    outside = (*(n for n in spatial if n != row), f"{column}_o", f"{row}_o")
-    inside = (f"{row}_i", f"{column}_i", f"{folded}_1", f"{folded}_2")
+    tiles, inside = [f"{column}_o", f"{row}_o"], [f"{row}_i", f"{column}_i", f"{folded}_1"]
+    if instruction.is_matrix:
+        tiles, inside = tiles[::-1], [inside[0], inside[2], inside[1]]
+    outside = (*(n for n in spatial if n != row), *tiles)
+    inside.append(f"{folded}_2")
     builder.do(schedule.Reorder(name, (f"{folded}_0", *others, *outside, *inside)))
     for loop in outside:
         builder.do(schedule.Unroll(name, loop))
     builder.do(schedule.PackConstant(operands.weights.source.name, name))
-    builder.do(schedule.Tensorize(name, inside[0], operands.instruction.intrinsic))
+    builder.do(schedule.Tensorize(name, inside[0], instruction.intrinsic))
 
 
 _MATRIX = 16  # rows, and columns, of an instruction
@@ -364,7 +367,7 @@ def matrix_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sk
     wide = builder.choose(f"{tiled.stored}_columns", widths, widths[-1])
     high = builder.choose(f"{tiled.stored}_rows", heights, heights[-1])
     _place_matrices(builder, tiled, wide, high)
-    _tensorize_matrices(builder, tiled)
+    _tensorize_tile(builder, tiled)
     yield builder.sketch("matrices of short numbers")
 
 
@@ -384,26 +387,6 @@ def _place_matrices(
     work = points(builder.state.stage(product.name).tensor) // operands.lanes
     fused = steps.parallelise(builder, stored, outer, work)
     builder.do(schedule.ComputeAt(product.name, stored, fused or outer[-1]))
-
-
-def _tensorize_matrices(builder: SketchBuilder, product: Product) -> None:
-    """Let the instruction do the innermost loops of the product of a tile."""
-    name, operands = product.name, product.operands
-    tensor = builder.state.stage(name).tensor
-    *spatial, column = (axis.name for axis in tensor.axes)
-    row, folded = spatial[operands.row], operands.folded.name
-    others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
-    builder.do(schedule.Split(name, row, (_MATRIX,), schedule.Tail.EXACT))
-    builder.do(schedule.Split(name, column, (_MATRIX,), schedule.Tail.EXACT))
-    parts = (operands.instruction.groups, operands.instruction.terms)
-    builder.do(schedule.Split(name, folded, parts, schedule.Tail.EXACT))
-    outside = (*(n for n in spatial if n != row), f"{row}_o", f"{column}_o")
-    inside = (f"{row}_i", f"{folded}_1", f"{column}_i", f"{folded}_2")
-    builder.do(schedule.Reorder(name, (f"{folded}_0", *others, *outside, *inside)))
-    for loop in outside:
-        builder.do(schedule.Unroll(name, loop))
-    builder.do(schedule.PackConstant(operands.weights.source.name, name))
-    builder.do(schedule.Tensorize(name, inside[0], operands.instruction.intrinsic))
 
 
 _SKETCHES = (matrix_sketches, tile_of_pairs_sketches, dot_sketches)
