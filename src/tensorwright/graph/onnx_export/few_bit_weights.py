@@ -17,9 +17,9 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from tensorwright.base import Array
+from tensorwright.graph.imports.com_microsoft.quantization import ROUNDED_ROWS
 
 _DOMAIN = "com.microsoft"
-_BYTES_OF_ROWS = 4  # an accuracy_level
 _MATRIX = 2  # dimensions
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16)
 
@@ -39,7 +39,7 @@ class FewBits:
     @property
     def attributes(self) -> dict[str, Any]:
         """Those of MatMulNBits."""
-        rounding = {"accuracy_level": _BYTES_OF_ROWS} if self.has_codes else {}
+        rounding = {"accuracy_level": ROUNDED_ROWS} if self.has_codes else {}
         return {"bits": self.bits, "block_size": self.block, **rounding}
 
 

@@ -353,7 +353,7 @@ class Search(Generic[Data]):
     def matches(self, limit: int) -> list[Match]:
         """New matches, which count as done.
 
-        limit   of those of one pattern, others are found the next time; of several patterns
+        limit   of the matches of one pattern, of which others come next time; of several patterns
                 together, no more matches are looked at, new or not
         """
         new: list[Match] = []

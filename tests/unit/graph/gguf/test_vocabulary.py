@@ -101,8 +101,8 @@ def test_words_digits_and_the_end(tmp_path: Path) -> None:
     ("words", "model", "facts", "reason"),
     [
         (["a"], "bert", {}, "its vocabulary of kind bert is not read"),
-        (["a"], "gpt2", {"pre": "poro"}, "cuts text into words, poro, is not known"),
-        (PIECES[:-1], "gpt2", {"pre": 3}, "cuts text into words, 3, is not known"),
+        (["a"], "gpt2", {"pre": "poro"}, "cuts text into words, poro, is not supported"),
+        (PIECES[:-1], "gpt2", {"pre": 3}, "cuts text into words, 3, is not supported"),
     ],
 )
 def test_vocabularies_that_are_refused(

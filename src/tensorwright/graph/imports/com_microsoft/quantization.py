@@ -17,7 +17,7 @@ from tensorwright.graph.imports.com_microsoft.attention import self_attention
 from tensorwright.graph.imports.converters import CONVERTERS, DYNAMIC_LSTM, in_codes
 from tensorwright.ops import pack_codes, shape_text
 
-_BYTES_OF_ROWS = 4  # an accuracy_level: rows may be rounded to 8 bits
+ROUNDED_ROWS = 4  # an accuracy_level: rows may be rounded to 8 bits
 
 
 def _numbers(call: Call, quantized: int, scale: int, zero: int, axis: int = 0) -> str:
@@ -129,7 +129,7 @@ def _matmul_of_bits(call: Call) -> Results:
         zeros = _unpacked(given, bits)[:, :blocks].astype(np.int32) if is_packed else given
         dtype = np.int8 if is_packed else np.float32
         operands.append(np.ascontiguousarray((zeros - middle).T.astype(dtype)))
-    is_rounded = call.integer("accuracy_level", 0) == _BYTES_OF_ROWS
+    is_rounded = call.integer("accuracy_level", 0) == ROUNDED_ROWS
     weights = call.add("dequantize_blocks", *operands, bits=bits, is_rounded=is_rounded)
     x, dtype_of_x = call.cast(call.operand(0), DType.F32), call.dtype_of(0)
     if inner % block:

@@ -147,7 +147,7 @@ class _Writer:
         """Raise an UnsupportedError for tensors that nothing has read."""
         others = [name for name in self.file.tensors if name not in self._used]
         if others:
-            reason = "the decoder of this architecture, as it is known here, has no such tensor"
+            reason = "decoders of this architecture have no such tensor"
             raise refusals.unsupported(f"tensor {others[0]}", "", reason, _AS_ONNX)
 
     def norm(self, x: str, name: str, size: int, epsilon: float, output: str) -> str:

@@ -108,7 +108,7 @@ def _kind_of(name: str, code: int, shape: tuple[int, ...]) -> Kind:
 
 
 class _Cursor:
-    """A place in a file, which moves while the file is read; mutable."""
+    """A position in a file, which moves while the file is read; mutable."""
 
     def __init__(self, data: Buffer, label: str) -> None:
         self._data, self._label = data, label
@@ -179,7 +179,7 @@ class _Cursor:
         return self.texts(count)
 
     def tensor(self) -> tuple[str, tuple[int, ...], int, int]:
-        """The name, shape and type of a tensor, and its place among the data."""
+        """The name, shape and type of a tensor, and its first byte among the data."""
         name = self.text()
         rank = self.number("I")
         if not 1 <= rank <= _MOST_DIMENSIONS:

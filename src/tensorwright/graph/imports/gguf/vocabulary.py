@@ -123,7 +123,7 @@ def _of_bytes(package: Any, file: GgufFile, words: tuple[str, ...]) -> Any:
         first = [cuts.Digits(individual_digits=True)] if _SINGLE_DIGITS[pre] else []
         cut = [*first, cuts.ByteLevel(add_prefix_space=False)]
     else:
-        reason = f"how its vocabulary cuts text into words, {pre}, is not known"
+        reason = f"how its vocabulary cuts text into words, {pre}, is not supported"
         raise refusals.unsupported(file.label, "", reason, _TOKENIZER_JSON)
     merges = file.metadata.get(f"{_KEY}.merges", ())
     pairs = [tuple(each.split(" ", 1)) for each in merges]
