@@ -29,7 +29,7 @@ class NumpyDecoder:
         return self.facts[f"{self.name}.{key}"]
 
     def logits(self, ids: list[int]) -> Numbers:
-        """The scores of the token after some ids."""
+        """The scores of the token after each of some ids."""
         x = self.tensors["token_embd.weight"][ids]
         if self.name == "gemma":
             x = x * x.shape[-1] ** 0.5
@@ -44,9 +44,9 @@ class NumpyDecoder:
                 active = gate / (1 + np.exp(-gate))
             y = active * self._product(y, f"blk.{layer}.ffn_up")
             x = x + self._product(y, f"blk.{layer}.ffn_down")
-        last = self._norm(x[-1:], "output_norm")
         is_tied = "output.weight" not in self.tensors
-        return self._product(last, "token_embd" if is_tied else "output")[0]
+        head = "token_embd" if is_tied else "output"
+        return self._product(self._norm(x, "output_norm"), head)
 
     def _norm(self, x: Numbers, name: str) -> Numbers:
         epsilon = self.fact("attention.layer_norm_rms_epsilon")
@@ -67,12 +67,12 @@ class NumpyDecoder:
             q, k = self._norm(q, f"{stem}.attn_q_norm"), self._norm(k, f"{stem}.attn_k_norm")
         q, k = self._turned(q), self._turned(k)
         mixed = np.zeros_like(q)
-        for row in range(len(x)):
-            for head in range(heads):
-                own = head // (heads // groups)
-                scores = k[: row + 1, own] @ q[row, head] / q.shape[-1] ** 0.5
-                shares = np.exp(scores - scores.max())
-                mixed[row, head] = shares @ v[: row + 1, own] / shares.sum()
+        later = np.triu(np.full((len(x), len(x)), -np.inf), 1)
+        for head in range(heads):
+            own = head // (heads // groups)
+            scores = q[:, head] @ k[:, own].T / q.shape[-1] ** 0.5 + later
+            shares = np.exp(scores - scores.max(-1, keepdims=True))
+            mixed[:, head] = shares / shares.sum(-1, keepdims=True) @ v[:, own]
         return self._product(mixed.reshape(len(x), -1), f"{stem}.attn_output")
 
     def _turned(self, x: Numbers) -> Numbers:
