@@ -9,6 +9,7 @@ from tests import walks
 
 HANDED_DOWN = {
     "base/knobs.py takes_options.<locals>.taking.<locals>.called": "the function with the options",
+    "base/files.py _decode": "the class of a kept value",
     "base/files.py hold_home_lock": "whether to stop",
     "expr/index/traversal.py value_of_node": "the arithmetic of a domain",
     "expr/value.py _Rebuilding._copy": "what a load becomes",
