@@ -20,8 +20,11 @@ WEIGHTS = {
 PROMPT = [3, 1, 4, 1, 5]
 
 
-def decoder(*, further: str = "") -> ModelProto:
-    """Logits of the sum of all tokens so far, each with its place; the rows are the cache."""
+def decoder(*, further: str = "", of_all: bool = False) -> ModelProto:
+    """Logits of the sum of all tokens so far, each with its place; the rows are the cache.
+
+    of_all   whether a call gives the logits of each of its tokens, not only of the last one
+    """
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["tokens"]),
         helper.make_node("Gather", ["places", "position_ids"], ["placed"]),
@@ -30,7 +33,7 @@ def decoder(*, further: str = "") -> ModelProto:
         helper.make_node("Unsqueeze", ["attention_mask", "last"], ["column"]),
         helper.make_node("Cast", ["column"], ["factors"], to=TensorProto.FLOAT),
         helper.make_node("Mul", ["present.0.key", "factors"], ["masked"]),
-        helper.make_node("ReduceSum", ["masked", "one"], ["sum"], keepdims=1),
+        *(_sums_of_all() if of_all else [_sum_of_last()]),
         helper.make_node("MatMul", ["sum", "head"], ["logits"]),
     ]
     inputs = [
@@ -53,10 +56,23 @@ def decoder(*, further: str = "") -> ModelProto:
     ]
     if further:
         outputs.append(helper.make_tensor_value_info("same", TensorProto.INT64, None))
-    axes = {"last": np.array([2]), "one": np.array([1])}
+    axes = {"last": np.array([2]), "one": np.array([1]), "end": np.array([1 << 40])}
     stored = [numpy_helper.from_array(a, name) for name, a in {**WEIGHTS, **axes}.items()]
     graph = helper.make_graph(nodes, "decoder", [*inputs, cache], outputs, stored)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def _sum_of_last() -> Any:
+    return helper.make_node("ReduceSum", ["masked", "one"], ["sum"], keepdims=1)
+
+
+def _sums_of_all() -> list[Any]:
+    return [
+        helper.make_node("CumSum", ["masked", "one"], ["sums"]),
+        helper.make_node("Shape", ["input_ids"], ["count"], start=1, end=2),
+        helper.make_node("Neg", ["count"], ["start"]),
+        helper.make_node("Slice", ["sums", "start", "end", "one"], ["sum"]),
+    ]
 
 
 def logits_after(ids: list[int]) -> Any:

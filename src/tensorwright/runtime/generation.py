@@ -8,7 +8,8 @@ the positions are made here, if the decoder has such inputs; they have the names
 exports.
 
 Sources: temperature, top-k, top-p and min-p as in Hugging Face's transformers; the penalty of
-repetitions is that of Keskar et al. 2019 (CTRL), section 4.1.
+repetitions is that of Keskar et al. 2019 (CTRL), section 4.1; drafts as in Saxena 2023 (prompt
+lookup decoding).
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ class Sampling:
 
 
 GREEDY = Sampling()
+_DRAFT_RUNS = (3, 2)  # ids that were there before, after which a draft begins
 _LEAST_ALONE = 32  # ids of a prompt: for so many, one more call costs less than their scores
 
 
@@ -112,6 +114,7 @@ def generate(
     tokens: int = 128,
     stop: Sequence[int] = (),
     block: int = 0,
+    drafts: int = 0,
 ) -> Iterator[int]:
     """Tokens that continue some ids, each as soon as it is chosen.
 
@@ -123,19 +126,31 @@ def generate(
     tokens    the most that are generated
     stop      tokens after which generating ends; the token itself is given, too
     block     the most ids of the prompt that a call reads: less memory; 0 for all that it takes
+    drafts    the most tokens that a call checks beside its own, if the last tokens were there
+              before: it guesses that what followed them follows again. What is chosen does not
+              depend on guesses
 
     The iterator may be left at any time: the session has read all ids but the last token.
-    Raises:  UsageError for a decoder whose inputs are not known, and for numbers outside of their
-             bounds; InputError for ids that are not in the vocabulary; the errors of a call.
+    Raises:  UsageError for a decoder whose inputs are not known, for numbers outside of their
+             bounds, and for drafts that the decoder cannot check; InputError for ids that are not
+             in the vocabulary; the errors of a call.
     """
     session = decoder if isinstance(decoder, Session) else decoder.session()
     feed = _Feed.of(session)
     _check("tokens", tokens, tokens >= 1, "1 or more")
     _check("block", block, block >= 0, "0 or more")
+    _check("drafts", drafts, drafts >= 0, "0 or more")
     given = [int(each) for each in ids]
     feed.check(given)
     most = min(filter(None, (block, feed.most, len(given))))
-    return _tokens(session, feed, given, sampling, tokens, frozenset(stop), most)
+    if drafts:
+        session.rewind(session.position)  # refuses states that cannot
+        while drafts and feed.scored(drafts + 1) <= drafts:
+            drafts -= 1
+        if not drafts:
+            reason = f"its output {feed.logits.name} has the scores of the last id alone"
+            raise _refusal("argument drafts", reason, "give 0, or a model with the scores of all")
+    return _tokens(session, feed, given, sampling, tokens, frozenset(stop), most, drafts)
 
 
 def _tokens(
@@ -146,24 +161,59 @@ def _tokens(
     tokens: int,
     stop: frozenset[int],
     most: int,
+    drafts: int,
 ) -> Iterator[int]:
     generator = np.random.default_rng(sampling.seed)
-    before, new = list(ids), ids
+    before, new = _History(ids), ids
     while len(new) > most:
         session.advance(feed.inputs(new[:most], session.position))
         new = new[most:]
     if len(new) > _LEAST_ALONE and session.advances_alone:  # only the last scores are asked
         session.advance(feed.inputs(new[:-1], session.position))
         new = new[-1:]
-    for _ in range(tokens):
-        results = session.run(feed.inputs(new, session.position))
-        logits = results[feed.logits]
-        token = sampling.choose(logits.reshape(-1, logits.shape[-1])[-1], before, generator)
-        before.append(token)
+    left = tokens
+    while left:
+        draft = before.draft(min(drafts, left - 1)) if len(new) == 1 else []
+        position = session.position
+        results = session.run(feed.inputs([*new, *draft], position))
+        scores = results[feed.logits.name]
+        rows = scores.reshape(-1, scores.shape[-1])[-1 - len(draft) :]
+        for number, row in enumerate(rows):
+            token = sampling.choose(row, before.ids, generator)
+            before.append(token)
+            left -= 1
+            if draft:
+                session.rewind(position + 1 + number)
+            yield token
+            if token in stop:
+                return
+            if draft[number : number + 1] != [token]:
+                break
         new = [token]
-        yield token
-        if token in stop:
-            return
+
+
+class _History:
+    """The ids so far, and where each short run of them was followed by another one; mutable."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids: list[int] = []
+        self._followed: dict[tuple[int, ...], int] = {}
+        for each in ids:
+            self.append(each)
+
+    def append(self, token: int) -> None:
+        """Note what follows the last ids."""
+        for length in _DRAFT_RUNS:
+            self._followed[tuple(self.ids[-length:])] = len(self.ids)
+        self.ids.append(token)
+
+    def draft(self, most: int) -> list[int]:
+        """What followed the last ids when they were there before, again and again."""
+        for length in _DRAFT_RUNS:
+            start = self._followed.get(tuple(self.ids[-length:]))
+            if start is not None:
+                return (self.ids[start:] * most)[:most]
+        return []
 
 
 def stream_text(tokens: Iterable[int], tokenizer: Any, stop: Sequence[str] = ()) -> Iterator[str]:
@@ -209,7 +259,7 @@ class _Feed:
 
     ids: TensorSpec
     others: tuple[TensorSpec, ...]
-    logits: str
+    logits: TensorSpec
     vocabulary: int | None
     most: int
 
@@ -236,7 +286,13 @@ class _Feed:
         words, length = logits.shape[-1], ids.shape[-1]
         most = [size.most or 0 for size in session.sizes if size.name == str(length)]
         vocabulary = words if isinstance(words, int) else None
-        return cls(ids, others, logits.name, vocabulary, most[0] if most else 0)
+        return cls(ids, others, logits, vocabulary, most[0] if most else 0)
+
+    def scored(self, count: int) -> int:
+        """Of how many of so many ids a call gives the scores."""
+        *_, rows, _ = (1, *self.logits.shape)
+        names = () if isinstance(rows, int) else rows.names
+        return base.amount_at(rows, {**dict.fromkeys(names, 1), str(self.ids.shape[-1]): count})
 
     def check(self, ids: Sequence[int]) -> None:
         """Raise an InputError for no ids, and for ids that are not in the vocabulary."""

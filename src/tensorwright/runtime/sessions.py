@@ -88,11 +88,13 @@ class _Rows:
     """The memory of a state that grows: its first `count` rows are in use; the axis is first.
 
     is_shared   whether another session has it, too, so that a call must not write to it
+    is_seen     whether the caller has views of it, so that its rows must not change
     """
 
     memory: base.Array
     count: int
     is_shared: bool = False
+    is_seen: bool = False
 
     def with_room(self, count: int) -> _Rows:
         """These rows in memory of their own, with room for so many."""
@@ -132,6 +134,7 @@ class Session:
         }
         self._arrays: dict[str, base.Array] = {}
         self._rows: dict[str, _Rows] = {}
+        self._end: int | None = None  # of the state, since `rewind`
         if any(self._outputs.get(each.input) != each.output for each in states):
             self._in_place, states = (), ()
         alone = {spec.name for each in self._in_place[1:] for spec in each.outputs}
@@ -169,6 +172,8 @@ class Session:
     def state(self) -> dict[str, base.Array]:
         """The present state by the names of inputs, read-only; empty before the first call."""
         views = {name: array.view() for name, array in self._present().items()}
+        for rows in self._rows.values():
+            rows.is_seen = True
         for view in views.values():
             view.flags.writeable = False
         return views
@@ -186,13 +191,18 @@ class Session:
     @property
     def position(self) -> int:
         """The length of a state that grows; the number of calls if none does."""
-        for name, axes in self._growing.items():
-            if axes:
-                rows = self._rows.get(name)
-                if rows is not None:
-                    return rows.count
-                return self._arrays[name].shape[axes[-1]] if name in self._arrays else 0
-        return self._steps
+        return self._reached() if self._end is None else self._end
+
+    def _reached(self) -> int:
+        """The position after the last call."""
+        growing = [name for name, axes in self._growing.items() if axes]
+        return self._length(growing[0]) if growing else self._steps
+
+    def _length(self, name: str) -> int:
+        """The length of a state that grows, after the last call."""
+        if name in self._rows:
+            return self._rows[name].count
+        return self._arrays[name].shape[self._growing[name][-1]] if name in self._arrays else 0
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """The outputs of a call, without the state, which goes to the next call.
@@ -203,6 +213,7 @@ class Session:
         """
         with self._alone():
             check_names("input", self.inputs, inputs)
+            self._cut()
             results = self._run_in_place(self._in_place[:1], inputs)
             if results is None:
                 results = self._executable.run(
@@ -220,6 +231,7 @@ class Session:
         """
         with self._alone():
             check_names("input", self.inputs, inputs)
+            self._cut()
             is_done = self._run_in_place(self._in_place[1:], inputs) is not None
             self._steps += is_done
         if not is_done:
@@ -259,7 +271,7 @@ class Session:
             return None  # the network itself says what is wrong, or computes it for these sizes
         made = {name: results.pop(output) for name, output in self._outputs.items()}
         self._arrays = {name: array for name, array in made.items() if name not in whole}
-        self._rows = {name: _Rows(rows[name].memory, len(whole[name])) for name in whole}
+        self._rows = {name: replace(rows[name], count=len(whole[name])) for name in whole}
         return results
 
     def _present(self) -> dict[str, base.Array]:
@@ -269,13 +281,27 @@ class Session:
             if name in self._rows:
                 rows = self._rows[name]
                 axis = self._grown[name].axis
-                arrays[name] = np.moveaxis(rows.memory[: rows.count], 0, axis)
+                arrays[name] = np.moveaxis(rows.memory[: rows.count][: self._end], 0, axis)
             elif name in self._arrays:
                 arrays[name] = self._arrays[name]
+                if self._end is not None:
+                    axis = self._growing[name][-1]
+                    arrays[name] = arrays[name].swapaxes(0, axis)[: self._end].swapaxes(0, axis)
         return arrays
+
+    def _cut(self) -> None:
+        """Forget the rows behind the position; memory that others see is left to them."""
+        if self._end is not None:
+            present = self._present()
+            self._arrays = {name: present[name] for name in self._arrays}
+            for name, rows in self._rows.items():
+                is_shared = rows.is_shared or rows.is_seen
+                self._rows[name] = _Rows(rows.memory, self._end, is_shared)
+            self._end = None
 
     def _hold(self, arrays: Mapping[str, base.Array]) -> None:
         """Let arrays, in the shapes of the network, be the state; nobody else writes to them."""
+        self._end = None
         self._arrays = {name: array for name, array in arrays.items() if name not in self._grown}
         self._rows = {}
         for name in arrays.keys() & self._grown.keys():
@@ -283,6 +309,24 @@ class Session:
             memory = empty(rows.shape, self._inputs[name].dtype)
             np.copyto(memory, rows)
             self._rows[name] = _Rows(memory, len(memory))
+
+    def rewind(self, position: int) -> None:
+        """Go back to a position; the next call forgets what is behind it, and follows it.
+
+        Until then, `rewind` may go forward again, as far as the last call went.
+        Raises:  UsageError for a position that the session has not reached, and for a state that
+                 does not grow with the position.
+        """
+        with self._alone():
+            reached = self._reached()
+            if not 0 <= position <= reached:
+                reason = f"{position} is not from 0 to {reached}, where the session is"
+                raise _wrong("position", reason, "give a position that the session has reached")
+            for name, axes in self._growing.items():
+                if not axes or self._length(name) != reached:
+                    reason = f"the state {name} does not grow with it"
+                    raise _wrong("position", reason, "fork the session at that position before")
+            self._end = position
 
     def reset(self, state: Mapping[str, Any] | None = None) -> None:
         """Begin again: with zeros, or with a given state.
@@ -309,6 +353,7 @@ class Session:
         with self._alone():
             other = Session(self._executable, self._outputs)
             other._arrays, other._steps = dict(self._arrays), self._steps
+            other._end = self._end
             for name, rows in self._rows.items():
                 rows.is_shared = True
                 other._rows[name] = replace(rows)
@@ -482,17 +527,19 @@ def _checked_pairs(
     listed = f"its inputs are {', '.join(inputs)}, its outputs {', '.join(outputs)}"
     if not pairs:
         reason = f"no output is the state of the next call by its name; {listed}"
-        raise _wrong(reason, 'name the pairs: state={"an input": "an output"}')
+        raise _wrong("state", reason, 'name the pairs: state={"an input": "an output"}')
     if not isinstance(pairs, Mapping):
         reason = f"it must be a mapping, not {type(pairs).__name__}; {listed}"
-        raise _wrong(reason, 'name the pairs: state={"an input": "an output"}')
+        raise _wrong("state", reason, 'name the pairs: state={"an input": "an output"}')
     for name, made in pairs.items():
         for what, each, specs in (("input", name, inputs), ("output", made, outputs)):
             if each not in specs:
-                raise _wrong(f"it has no {what} {each}", base.did_you_mean(each, [*specs], listed))
+                raise _wrong(
+                    "state", f"it has no {what} {each}", base.did_you_mean(each, [*specs], listed)
+                )
         if not _are_alike(inputs[name], outputs[made]):
             reason = f"{outputs[made]} cannot become {inputs[name]}"
-            raise _wrong(reason, "give an output of the same element type and shape")
+            raise _wrong("state", reason, "give an output of the same element type and shape")
     return dict(pairs)
 
 
@@ -500,8 +547,9 @@ def _is_short(array: base.Array) -> bool:
     return array.dtype == base.DType.BF16.numpy
 
 
-def _wrong(reason: str, remedy: str) -> base.UsageError:
-    return base.UsageError(stage="run", where="argument state", reason=reason, remedy=remedy)
+def _wrong(argument: str, reason: str, remedy: str) -> base.UsageError:
+    where = f"argument {argument}"
+    return base.UsageError(stage="run", where=where, reason=reason, remedy=remedy)
 
 
 def _refusal(where: str, reason: str) -> base.InputError:

@@ -73,6 +73,15 @@ def test_a_session_in_a_file_continues(invoke: Invoke, model: Path, tmp_path: Pa
     assert invoke(*command, ids_text(more)).stdout == ids_text(second) + "\n"
 
 
+def test_drafts_change_nothing(invoke: Invoke, tmp_path: Path, home: Path) -> None:
+    path = tmp_path / "decoder.tw"
+    compile_model(decoder(of_all=True)).save(path)
+    command = ("generate", path, ids_text(4 * PROMPT), "--ids", "--tokens", 20, "--drafts", 5)
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ids_text(greedy(4 * PROMPT, 20)) + "\n"
+
+
 @pytest.mark.usefixtures("letters")
 def test_text_continues_text(invoke: Invoke, model: Path) -> None:
     result = invoke("generate", model, text_of(PROMPT), "--tokens", 12)
@@ -102,6 +111,7 @@ def test_the_end_is_named_beside_the_model(invoke: Invoke, model: Path) -> None:
     [
         (("abc", "--ids"), "they are not numbers with commas between them"),
         (("1,99", "--ids"), "99 is not in the vocabulary"),
+        (("1", "--ids", "--drafts", "2"), "has the scores of the last id alone"),
         (("1", "--ids", "--temperature", "-1"), "-1.0 is not in the range"),
         (("abc", "--tokenizer", "lacks.json"), "there is no such tokenizer"),
     ],

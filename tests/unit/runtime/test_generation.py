@@ -23,6 +23,11 @@ def executable() -> Executable:
     return compile_model(decoder())
 
 
+@pytest.fixture(scope="module")
+def all_scores() -> Executable:
+    return compile_model(decoder(of_all=True))
+
+
 def test_tokens_are_those_of_the_whole_sequence(executable: Executable) -> None:
     assert list(generate(executable, PROMPT, tokens=20)) == greedy(PROMPT, 20)
 
@@ -92,6 +97,41 @@ def test_tokens_come_one_by_one_and_may_be_left(executable: Executable) -> None:
     tokens.close()  # type: ignore[attr-defined]  # of a generator
     assert session.steps == 2
     assert next(generate(session, right[1:2])) == right[2]
+
+
+@pytest.mark.parametrize("drafts", [1, 2, 7, 40])
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=20.0, seed=3)], ids=str)
+def test_drafts_change_no_token(all_scores: Executable, sampling: Sampling, drafts: int) -> None:
+    prompt = 4 * PROMPT
+    right = list(generate(all_scores, prompt, sampling, tokens=40))
+    session = all_scores.session()
+    assert list(generate(session, prompt, sampling, tokens=40, drafts=drafts)) == right
+    assert session.position == len(prompt) + 39
+    assert session.steps <= 40
+
+
+def test_drafts_that_hold_save_calls(all_scores: Executable) -> None:
+    repeating = Sampling(repetition_penalty=1e-9)  # tokens that were there are likely
+    session = all_scores.session()
+    made = list(generate(session, 4 * PROMPT, repeating, tokens=40, drafts=7))
+    assert made == list(generate(all_scores, 4 * PROMPT, repeating, tokens=40))
+    assert session.steps < 30
+
+
+def test_a_session_is_at_each_token_that_it_gives(all_scores: Executable) -> None:
+    right = list(generate(all_scores, 4 * PROMPT, tokens=30))
+    session = all_scores.session()
+    for number, token in enumerate(generate(session, 4 * PROMPT, tokens=20, drafts=5)):
+        assert session.position == 4 * len(PROMPT) + number
+        rest = generate(session.fork(), [token], tokens=10)
+        assert list(rest) == right[number + 1 : number + 11]
+
+
+def test_drafts_that_cannot_be_checked(executable: Executable, all_scores: Executable) -> None:
+    with pytest.raises(UsageError, match="output logits has the scores of the last id alone"):
+        generate(executable, PROMPT, drafts=3)
+    with pytest.raises(UsageError, match="drafts"):
+        generate(all_scores, PROMPT, drafts=-1)
 
 
 def test_a_token_ends_it(executable: Executable) -> None:

@@ -180,6 +180,20 @@ def test_two_threads_need_two_sessions(gru: Executable, monkeypatch: pytest.Monk
     assert session.steps == 1
 
 
+def test_places_to_which_no_session_goes_back(cache: Executable, gru: Executable) -> None:
+    session = cache.session()
+    session.run({"x": drawn(1, 3, 4)})
+    for position in (-1, 4):
+        with pytest.raises(UsageError, match=f"{position} is not from 0 to 3"):
+            session.rewind(position)
+    session.rewind(1)
+    session.run({"x": drawn(1, 1, 4)})
+    with pytest.raises(UsageError, match="3 is not from 0 to 2"):
+        session.rewind(3)
+    with pytest.raises(UsageError, match="the state h does not grow"):
+        gru.session().rewind(0)
+
+
 @pytest.mark.parametrize("kind", [_FLOAT, TensorProto.BFLOAT16, TensorProto.INT64])
 def test_a_state_is_saved_and_loaded(kind: int, tmp_path: Path) -> None:
     executable = compile_model(caching(kind))

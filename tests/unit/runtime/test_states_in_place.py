@@ -143,6 +143,42 @@ def test_drawn_histories(seed: int, executable: Executable, axis: int, tmp_path:
                 its.check(one)
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("width", [3, 16])
+def test_sessions_go_back(seed: int, width: int, axis: int, executable: Executable) -> None:
+    """Drawn histories, with rows that are copied in each call, and in place."""
+    draw = np.random.default_rng(seed)
+    own = executable if width == 16 else compile_model(model(width, axis))
+    zeros = np.zeros((1, 2, width), np.float32)
+    pairs = [(own.session({PAST: "present.0.key"}), drawn(axis, 0)[..., :width])]
+    views: list[tuple[Array, Array]] = []
+    for _ in range(60):
+        number = draw.integers(len(pairs))
+        session, rows = pairs[number]
+        match draw.integers(6):
+            case 0 if len(pairs) < 4:
+                pairs.append((session.fork(), rows))
+            case 1:
+                views += [(each, each.copy()) for each in session.state.values()]
+            case 2 | 3:
+                reached, position = session.position, int(draw.integers(session.position + 1))
+                for each in (0, reached, position):  # forward, too
+                    session.rewind(each)
+                rows = rows.take(range(position), axis)
+            case _:
+                x = drawn(axis, int(draw.integers(1, 4)), int(draw.integers(99)))[..., :width]
+                rows = np.concatenate((rows, 2 * x), axis)
+                y = session.run({"x": x, "state": zeros})["y"]
+                np.testing.assert_allclose(y, rows.sum(axis), atol=1e-4)
+        pairs[number] = (session, rows)
+        for one, its in pairs:
+            assert one.position == its.shape[axis]
+            for state in one.state.values() if one.steps else ():
+                np.testing.assert_array_equal(state, its)
+        for view, kept in views:
+            np.testing.assert_array_equal(view, kept)
+
+
 def test_views_of_the_state_stay_as_they_were(executable: Executable, axis: int) -> None:
     session = executable.session()
     session.run({"x": drawn(axis, 2)})
