@@ -53,6 +53,7 @@ from tensorwright.loop import (
     version_guards,
     walk,
     widen_local_buffers,
+    with_symbols,
 )
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import bind_decisions, interpret
@@ -303,7 +304,7 @@ def test_neither_short_pieces_are_made_nor_too_many() -> None:
 # version
 
 
-def tiled_copy(rows: int, columns: int, kind: ForKind = ForKind.SERIAL) -> LoopProgram:
+def tiled_copy(rows: expr.Index, columns: int, kind: ForKind = ForKind.SERIAL) -> LoopProgram:
     """Y = X in tiles of 4 x 4 that need not divide, cleared first."""
     x, y = buffer("x", rows, columns), buffer("y", rows, columns)
     i_o, j_o, i_i, j_i, i_z, j_z = (expr.Var(v) for v in ("i_o", "j_o", "i_i", "j_i", "i_z", "j_z"))
@@ -316,7 +317,7 @@ def tiled_copy(rows: int, columns: int, kind: ForKind = ForKind.SERIAL) -> LoopP
         return loop(a, 4, loop(b, 4, body))
 
     body = block(tile(i_z, j_z, lambda _: ZERO), tile(i_i, j_i, lambda at: expr.Load(x, at)))
-    nest = loop(i_o, -(-rows // 4), loop(j_o, -(-columns // 4), body), kind)
+    nest = loop(i_o, (rows + 3) // 4, loop(j_o, -(-columns // 4), body), kind)
     return program(nest, (y,), (x,))
 
 
@@ -338,6 +339,25 @@ def test_whole_tiles_get_one_version_however_many_loops_are_tiled() -> None:
         "y[i_i_1 + i_o*4, j_i_1 + j_o*4] = x[i_i_1 + i_o*4, j_i_1 + j_o*4]",
     ]
     kept(nest, version_guards(nest))
+
+
+def test_a_tile_with_one_row_of_a_size_has_a_version_without_guards() -> None:
+    """Decoders call with one row: the last tile of so many rows is common."""
+    size = expr.named_size("n", 1, 9)
+    nest = tiled_copy(size, 8)
+    versions = version_guards(hoist_conditions(nest))
+    rows = rows_of(versions)
+    at = rows.index("if n < i_o*4 + 4 and n <= i_o*4 + 1:")
+    assert rows[at + 1 : at + 7] == [
+        "for j_o_1 in 0..2:",
+        "for j_z_1 in 0..4:",
+        "y[i_o*4, j_o_1*4 + j_z_1] = 0.0",
+        "for j_i_1 in 0..4:",
+        "y[i_o*4, j_i_1 + j_o_1*4] = x[i_o*4, j_i_1 + j_o_1*4]",
+        "if n < i_o*4 + 4 and i_o*4 + 1 < n:",
+    ]
+    for rows_of_call in range(1, 10):
+        kept(*(with_symbols(each, {size: rows_of_call}) for each in (nest, versions)))
 
 
 def test_tiles_that_all_have_a_border_get_no_version() -> None:

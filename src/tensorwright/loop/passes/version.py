@@ -1,4 +1,4 @@
-"""Give whole tiles a version without guards.
+"""Give whole tiles a version without guards, and tiles with one row.
 
 Write out short loops whose iterations differ in guards.
 """
@@ -8,7 +8,13 @@ from __future__ import annotations
 from tensorwright import expr
 from tensorwright.loop import traversal
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
-from tensorwright.loop.passes.simplify import guards_of, is_contradictory, simplify_loops
+from tensorwright.loop.passes.simplify import (
+    affine_in,
+    guards_of,
+    is_contradictory,
+    simplify_loops,
+    simplify_statement,
+)
 from tensorwright.schedule import ForKind
 
 _OUTER_KINDS = frozenset((ForKind.SERIAL, ForKind.PARALLEL))
@@ -22,9 +28,10 @@ def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgr
                         if i_o < 62: for i_i in 0..16: S
                         if 62 <= i_o: for i_i_1 in 0..8: S[i_o := 62]
     Where several loops have tiles, one condition covers them all, so that a nest becomes two and
-    not four.  Tiles at the one end of a range and at the other have versions of their own.
-    Neighbours in a block with equal conditions are versioned together, others separately.  The loop
-    that is copied is the outermost one in which every guard that can be decided is decided.
+    not four.  Tiles at the one end of a range and at the other have versions of their own, and so
+    have tiles with one row of a named size: a decoder's step has one row.  Neighbours in a block
+    with equal conditions are versioned together, others separately.  The loop that is copied is
+    the outermost one in which every guard that can be decided is decided.
     Theorem:  a guard g >= 0 holds in all iterations of a nest if the low end of g's interval over
               the nest's own variables is >= 0; that end depends on the variables outside only.
     """
@@ -76,7 +83,7 @@ class _Version:
             if is_contradictory(whole):  # every tile here has a border; nests inside may have none
                 whole = False
             if group and whole != asked:
-                done.append(self._versions(asked, group))
+                done.append(self._versions(asked, group, bounds))
                 group = []
             if isinstance(whole, bool):
                 deeper = isinstance(statement, For)
@@ -84,10 +91,12 @@ class _Version:
             else:
                 asked = whole
                 group.append((statement, _without(statement, frozenset(decided))))
-        return block(*done, *([self._versions(asked, group)] if group else []))
+        return block(*done, *([self._versions(asked, group, bounds)] if group else []))
 
-    def _versions(self, whole: expr.Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
-        """The versions for whole tiles and for others."""
+    def _versions(
+        self, whole: expr.Condition, group: list[tuple[Stmt, Stmt]], bounds: expr.Bounds
+    ) -> Stmt:
+        """The versions for whole tiles, for those of one row alone, and for others."""
         guarded = block(*(statement for statement, _ in group))
         otherwise = _otherwise(whole)
         growth = len(otherwise) * traversal.total_size((guarded,))
@@ -95,8 +104,54 @@ class _Version:
             return guarded
         self._room -= growth
         clean = block(*(statement for _, statement in group))
-        others = (If(each, traversal.freshen(guarded, self._namer)) for each in otherwise)
+        others: list[Stmt] = []
+        for each in otherwise:
+            alone, first = _first_alone(guarded, bounds)
+            is_short = traversal.total_size((first,)) <= self._room
+            if isinstance(alone, bool) or not is_short:
+                others.append(If(each, traversal.freshen(guarded, self._namer)))
+                continue
+            self._room -= traversal.total_size((first,))
+            versions = (alone, first), (expr.negate(alone), guarded)
+            others += (
+                If(expr.all_of(each, at), traversal.freshen(version, self._namer))
+                for at, version in versions
+            )
         return block(If(whole, clean), *others)
+
+
+def _first_alone(statement: Stmt, bounds: expr.Bounds) -> tuple[expr.Condition, Stmt]:
+    """When only the first iterations of guarded loops do something, and the statement then.
+
+    Rewrite:  for i in 0..4 @unroll: if t*4 + i < n: S    ->    if n <= t*4 + 1: S[i := 0]
+    The condition is true where no loop is so guarded, and false where loops differ in it.
+    Requires: the guard has a named size, no variable bound inside, and ceases to hold along i.
+    """
+    asked: set[expr.Condition] = set()
+    inside = {each.var for each in traversal.walk(statement) if isinstance(each, For)}
+
+    def first(each: Stmt) -> Stmt:
+        if isinstance(each, For) and isinstance(each.body, If) and each.extent != 1:
+            for guard in expr.conjuncts(each.body.condition):
+                end = _end_behind_first(guard, each.var)
+                sides = tuple(expr.condition_sides(end))
+                if inside.isdisjoint(expr.free_vars(*sides)) and expr.named_sizes_of(*sides):
+                    asked.add(expr.simplify_condition(end, bounds))
+                    body = traversal.substitute_statement(each.body, {each.var: 0})
+                    return simplify_statement(traversal.map_children(first, body), bounds)
+        return traversal.map_children(first, each)
+
+    short = first(statement)
+    return (asked.pop() if len(asked) == 1 else not asked), short
+
+
+def _end_behind_first(guard: expr.Condition, var: expr.Var) -> expr.Condition:
+    """The condition that a guard holds for no value of a variable but 0; false if not known."""
+    gap = expr.gap_of(guard) if isinstance(guard, expr.Compare) else None
+    split = affine_in(gap, var) if gap is not None else None
+    if split is None or split[0] > 0 or traversal.reads_memory(split[1]):
+        return False
+    return _nonnegative(-1 - split[1] - split[0])
 
 
 def _otherwise(whole: expr.Condition) -> tuple[expr.Condition, ...]:
