@@ -13,10 +13,12 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -188,6 +190,15 @@ class ShortProduct:
         rows = (self.run,) * (self.rows * column // self.run)
         return (self.rows * self.columns, *rows, self.columns * column)
 
+    def of_shape(self, rows: int, columns: int, groups: int) -> ShortProduct:
+        """The instruction for other matrices: fewer columns or groups take the time of all."""
+        shaped = _SHAPED.fullmatch(self.intrinsic)
+        whole = shaped[1] if shaped else self.intrinsic
+        name = f"{whole}_{rows}x{columns}x{groups}"
+        speed = self.speed * columns * groups / (self.columns * self.groups)
+        own = replace(self, intrinsic=name, rows=rows, columns=columns, groups=groups, speed=speed)
+        return next((each for each in SHORT_PRODUCTS if replace(own, intrinsic=whole) == each), own)
+
 
 def _tile(
     name: str,
@@ -227,9 +238,27 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
 """Those that a target has: the first that suits the operands is taken."""
 
 
+@lru_cache(maxsize=1 << 10)
 def short_product(intrinsic: str) -> ShortProduct | None:
-    """The instruction of a name; None for others, which run as the loops that they stand for."""
-    return next((each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic), None)
+    """The instruction of a name; None for others, which run as the loops that they stand for.
+
+    One of matrices may be followed by the rows, columns and groups of smaller ones:
+    tile_bf16_14x16x12.
+    """
+    whole = next((each for each in SHORT_PRODUCTS if each.intrinsic == intrinsic), None)
+    shape = _SHAPED.fullmatch(intrinsic)
+    if whole is not None or shape is None:
+        return whole
+    whole = short_product(shape[1])
+    rows, columns, groups = (int(number) for number in shape.groups()[1:])
+    if whole is None or not whole.is_matrix or not _LEAST_ROWS <= rows <= whole.rows:
+        return None
+    is_part = columns <= whole.columns and groups <= whole.groups
+    return whole.of_shape(rows, columns, groups) if is_part else None
+
+
+_SHAPED = re.compile(r"(\w+?)_([1-9]\d?)x([1-9]\d?)x([1-9]\d?)")
+_LEAST_ROWS = 2  # of matrices: their distance is that of the first two
 
 
 def multiplies_tiles(intrinsic: str) -> bool:

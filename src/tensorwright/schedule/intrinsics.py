@@ -11,6 +11,7 @@ Source: the idea that an instruction's body is its meaning is Exo's (Ikarashi et
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 from tensorwright import base, expr
@@ -18,6 +19,7 @@ from tensorwright.schedule.analysis import Nest, analyse
 from tensorwright.schedule.state import At, ScheduleState, Stage
 
 
+@lru_cache(maxsize=1 << 10)
 def _meaning_of(product: base.ShortProduct) -> expr.Compute:
     """sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m], without r and g of one."""
     if product.is_matrix:
@@ -64,7 +66,8 @@ INTRINSICS: tuple[expr.Compute, ...] = tuple(map(_meaning_of, base.SHORT_PRODUCT
 
 def find_meaning(name: str) -> expr.Compute | None:
     """The meaning of an intrinsic; None where there is none of that name."""
-    return next((meaning for meaning in INTRINSICS if meaning.name == name), None)
+    product = base.short_product(name)
+    return None if product is None else _meaning_of(product)
 
 
 def loops_of(meaning: expr.Compute) -> tuple[expr.Axis, ...]:

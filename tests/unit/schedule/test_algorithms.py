@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from tensorwright.base import DType
 SIZES = {"winograd2": 4, "winograd3": 5, "winograd4": 6, "winograd6": 8}
 WINOGRAD = tuple(each for each in schedule.ALGORITHMS if each.name in SIZES)
 (IM2COL,) = (each for each in schedule.ALGORITHMS if each.name == "im2col")
-EXACT = pytest.mark.parametrize("algorithm", schedule.ALGORITHMS, ids=lambda each: each.name)
+ROWS = ("short_rows", "channels_last", "blocks_last")
+SUMS = tuple(each for each in schedule.ALGORITHMS if each.name not in ROWS)
+EXACT = pytest.mark.parametrize("algorithm", SUMS, ids=lambda each: each.name)
 
 
 def error(tensor: expr.Compute, algorithm: schedule.Algorithm) -> float:
@@ -80,7 +83,7 @@ def test_volumes_sum_the_first_taps_like_channels(
     st.integers(1, 4),
     st.integers(0, 2),
     st.integers(1, 2),
-    st.sampled_from(schedule.ALGORITHMS),
+    st.sampled_from(SUMS),
 )
 def test_any_shape(
     size: tuple[int, int],
@@ -242,3 +245,28 @@ def test_what_has_no_window_or_no_reuse_has_no_columns() -> None:
 
 def test_low_precision_is_left_alone() -> None:
     assert schedule.find_convolution(plain((8, 8), 2, 2, 0, DType.F16)) is None
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("dtype", [DType.BF16, DType.U8])
+def test_rows_of_short_numbers_are_those_that_are_widened(name: str, dtype: DType) -> None:
+    (algorithm,) = (each for each in schedule.ALGORITHMS if each.name == name)
+    x = expr.placeholder("x", (2, 3, 5, 7, 4), dtype)
+    y = expr.placeholder("y", (2, 3, 4), DType.F32)
+
+    def padded(n: Any, c: Any, h: Any, w: Any, i: Any) -> Any:
+        wide = expr.cast(x[n, c, h - 1, w, i], DType.F32)
+        return expr.select(expr.all_of(h >= 1, h < 6), wide, 0.0)
+
+    tensor = expr.compute("t", (2, 3, 7, 7, 4), padded)
+    assert error(tensor, algorithm) == 0
+    rewritten = algorithm.rewrite(tensor)
+    assert rewritten is not None
+    (load,) = expr.loads_of(rewritten.body)
+    shapes = {"channels_last": (2, 7, 7, 4, 3), "blocks_last": (2, 7, 7, 12)}
+    assert load.source.shape == shapes.get(name, tensor.shape)
+    assert load.dtype is dtype
+    whole = expr.compute("u", (2, 3, 4), lambda n, c, i: expr.cast(x[n, c, 0, 0, i], DType.I32))
+    assert algorithm.rewrite(whole) is None  # sums are widened, not these
+    floats = expr.compute("v", (2, 3, 4), lambda n, c, i: expr.sigmoid(y[n, c, i]))
+    assert algorithm.rewrite(floats) is None

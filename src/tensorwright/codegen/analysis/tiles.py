@@ -13,7 +13,7 @@ from math import gcd
 from typing import NamedTuple, TypeAlias
 
 from tensorwright import expr, loop
-from tensorwright.base import DType
+from tensorwright.base import DType, multiplies_tiles
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.indices import flat_index
 from tensorwright.schedule import ForKind, Scope
@@ -278,6 +278,8 @@ class _Search:
             case loop.Prefetch(target, _):
                 if target.name == self.buffer.name:
                     yield _IN_MEMORY
+            case loop.Call(name, windows) if multiplies_tiles(name):
+                yield from (_IN_MEMORY for each in windows if each.buffer.name == self.buffer.name)
             case loop.Call(name, _, meaning):
                 window_lanes = self.facts.intrinsics.get(name)
                 if window_lanes is None or self.lanes > 1:

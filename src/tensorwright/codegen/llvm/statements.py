@@ -33,12 +33,13 @@ from tensorwright.codegen.llvm.buffers import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, intrinsics_of, write_region
 from tensorwright.codegen.llvm.text import Function, Val, memory_type
 from tensorwright.codegen.llvm.tiles import (
-    INSTRUCTIONS,
     MOST_SUMS,
     Matrix,
     Tiles,
-    matrix_calls,
-    multiplies_matrices,
+    all_matrices,
+    instruction_of,
+    matrices_of,
+    row_step,
 )
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.codegen.statements import StatementWalk, scoped
@@ -246,14 +247,16 @@ class Statements(Values, StatementWalk[Val]):
     @contextmanager
     def _in_tiles(self, nest: loop.For) -> Iterator[None]:
         """Configure tiles around a loop that multiplies matrices, and keep its sums in them."""
-        if self.lanes > 1 or not matrix_calls(nest, self.target):
+        matrices = frozenset() if self.lanes > 1 else all_matrices(nest, self.target)
+        if len(matrices) != 1:  # one configuration is for one shape
             yield
             return
+        (product,) = matrices
         parallel = (each for each in loop.walk(nest.body) if isinstance(each, loop.For))
         is_shared = any(self.facts.kind(each) is ForKind.PARALLEL for each in parallel)
         with ExitStack() as around:
             if self.is_parallel or not is_shared:  # else each thread does so
-                around.enter_context(self.tiles.configured())
+                around.enter_context(self.tiles.configured(product))
             sums = None if self.tiles.sums else self._sums_of(nest, frozenset())
             if sums and len(sums) <= MOST_SUMS:
                 around.enter_context(self.tiles.holding(tuple(sums.values())))
@@ -269,10 +272,10 @@ class Statements(Values, StatementWalk[Val]):
         """
         parts: list[dict[tuple[str, Index], Matrix] | None] = []
         match statement:
-            case loop.Call() if multiplies_matrices(statement, self.target):
-                _, index = position = self._position_of(statement.windows[0])
-                is_same = moving.isdisjoint(var.name for var in free_vars(index))
-                parts.append({position: self._matrix(statement.windows[0])} if is_same else None)
+            case loop.Call() if product := matrices_of(statement, self.target):
+                sums = self._matrix(statement.windows[0], row_step(product))
+                is_same = moving.isdisjoint(var.name for var in free_vars(sums.position[1]))
+                parts.append({sums.position: sums} if is_same else None)
             case loop.Block(statements):
                 parts += [self._sums_of(each, moving) for each in statements]
             case loop.For(var, _, _, body) if self._is_written_out(statement):
@@ -301,21 +304,25 @@ class Statements(Values, StatementWalk[Val]):
         numbers = {var: value for var, value in given.items() if isinstance(value, int)}
         return window.buffer.name, substitute(index, numbers)
 
-    def _matrix(self, first: loop.Window, second: loop.Window | None = None) -> Matrix:
-        """An operand of tiles; of data the second row is given, too."""
-        position, address = self._position_of(first), self.address(first.buffer, first.indices)
-        if second is None:
-            return Matrix(position, address)
+    def _matrix(self, first: loop.Window, step: str) -> Matrix:
+        return Matrix(self._position_of(first), self.address(first.buffer, first.indices), step)
+
+    def _row_step(self, first: loop.Window, second: loop.Window) -> str:
+        """The bytes from the first row of data to the second one."""
         step = flat_index(second.buffer, second.indices) - flat_index(first.buffer, first.indices)
-        count_bytes = self.evaluate(step * first.buffer.dtype.size_bytes)
-        return Matrix(position, address, self.scalar(count_bytes))
+        return self.scalar(self.evaluate(step * first.buffer.dtype.size_bytes))
 
     def _call(self, call: loop.Call) -> None:
-        if self.lanes == 1 and multiplies_matrices(call, self.target):
+        product = None if self.lanes > 1 else matrices_of(call, self.target)
+        if product is not None:
             sums, row, next_row, *_, weights = call.windows
-            operands = self._matrix(sums), self._matrix(row, next_row), self._matrix(weights)
-            with self.tiles.configured():
-                self.tiles.multiply(INSTRUCTIONS[call.intrinsic], *operands)
+            own = row_step(product)
+            steps = own, self._row_step(row, next_row), own
+            operands = (
+                self._matrix(*each) for each in zip((sums, row, weights), steps, strict=True)
+            )
+            with self.tiles.configured(product):
+                self.tiles.multiply(instruction_of(product), *operands)
             for name in self.facts.written(call.meaning):
                 self.function.forget(name)
             return

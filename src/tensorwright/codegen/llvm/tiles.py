@@ -1,4 +1,4 @@
-"""Products of matrices by AMX: eight tiles, each 16 rows of 64 bytes.
+"""Products of matrices by AMX: eight tiles, each of up to 16 rows of 64 bytes.
 
     ldtilecfg                          at the outermost loop around products, in each thread
       tileloadd 0..3, sums             before the outermost loop that adds to the same sums
@@ -29,7 +29,7 @@ INSTRUCTIONS: Mapping[str, str] = {
     "tile_u8u8_i32": "tdpbuud",
 }
 MOST_SUMS = 4
-_TILES, _ROWS, _ROW_BYTES = 8, 16, 64
+_TILES, _GROUP_BYTES = 8, 4
 _DATA, _WEIGHTS = 4, 6  # the first tiles of each
 _PALETTE, _WIDTHS, _HEIGHTS = 0, 16, 48  # bytes of a configuration
 
@@ -43,21 +43,32 @@ class Matrix:
 
     position: Position
     address: str
-    step: str = str(_ROW_BYTES)
+    step: str
 
 
-def multiplies_matrices(call: loop.Call, target: base.CpuTarget) -> bool:
-    """Whether a call is an instruction of tiles that a target has."""
+def matrices_of(call: loop.Call, target: base.CpuTarget) -> base.ShortProduct | None:
+    """The instruction of tiles that a target has for a call; None for other calls."""
     product = base.short_product(call.intrinsic)
     if product is None or not product.is_matrix:
-        return False
-    return set(product.features) <= set(target.instructions)
+        return None
+    return product if set(product.features) <= set(target.instructions) else None
 
 
-def matrix_calls(statement: loop.Stmt, target: base.CpuTarget) -> bool:
-    """Whether such a call is inside a statement."""
+def all_matrices(statement: loop.Stmt, target: base.CpuTarget) -> frozenset[base.ShortProduct]:
+    """Such instructions inside a statement."""
     calls = (each for each in loop.walk(statement) if isinstance(each, loop.Call))
-    return any(multiplies_matrices(call, target) for call in calls)
+    products = (matrices_of(call, target) for call in calls)
+    return frozenset(each for each in products if each is not None)
+
+
+def row_step(product: base.ShortProduct) -> str:
+    """The bytes from row to row of sums and of weights, which lie one after another."""
+    return str(_GROUP_BYTES * product.columns)
+
+
+def instruction_of(product: base.ShortProduct) -> str:
+    """What multiplies matrices of any shape of an instruction."""
+    return next(text for name, text in INSTRUCTIONS.items() if product.intrinsic.startswith(name))
 
 
 @dataclass(slots=True)
@@ -70,15 +81,20 @@ class Tiles:
     operands: dict[int, Position] = field(default_factory=dict)
 
     @contextmanager
-    def configured(self) -> Iterator[None]:
+    def configured(self, product: base.ShortProduct) -> Iterator[None]:
         """Configure the tiles of a thread around what is written inside, unless they are."""
         if self.is_configured:
             yield
             return
         numbers = bytearray(64)
         numbers[_PALETTE] = 1
-        numbers[_WIDTHS : _WIDTHS + 2 * _TILES] = _ROW_BYTES.to_bytes(2, "little") * _TILES
-        numbers[_HEIGHTS : _HEIGHTS + _TILES] = bytes([_ROWS]) * _TILES
+        rows = [product.rows] * _WEIGHTS + [product.groups] * (_TILES - _WEIGHTS)
+        for number, height in enumerate(rows):
+            is_data = _DATA <= number < _WEIGHTS
+            numbers[_WIDTHS + 2 * number] = _GROUP_BYTES * (
+                product.groups if is_data else product.columns
+            )
+            numbers[_HEIGHTS + number] = height
         memory = self.function.alloca("<64 x i8>", 64)
         listed = ", ".join(f"i8 {number}" for number in numbers)
         self.function.effect(f"store <64 x i8> <{listed}>, ptr {memory}, align 64")

@@ -10,10 +10,10 @@ from typing import Any
 
 from tensorwright import base
 from tensorwright.schedule import ScheduleState, Trace
+from tensorwright.tuning.space.defaults.matrices import short_product_sketches
 from tensorwright.tuning.space.defaults.packed_weights import packed_weight_sketches
 from tensorwright.tuning.space.defaults.pointwise import grid_sketches, pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
-from tensorwright.tuning.space.defaults.short_products import short_product_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
 from tensorwright.tuning.space.derived import engine

@@ -14,12 +14,7 @@ By an instruction that multiplies two rows by two columns, two groups of terms e
         mmla: two groups of each of 2 rows, times two groups of each of 2 columns
       what follows the product, for the tile, two columns at a time
 
-By an instruction that multiplies matrices of 16 rows and 16 columns:
-
-    for row tiles, for column tiles @parallel:
-      for k in 0..K/(16 terms):                sums of the tile in up to four registers
-        tile: 16 rows of 64 bytes, times 64 bytes of each of 16 columns
-      what follows the product, for the tile, row by row
+By an instruction that multiplies matrices: `matrices.py`.
 
 Rows are those of a matrix, or pixels of a row whose channels lie in blocks; then the blocks of the
 result are more columns, and the groups of a row lie in neighbouring blocks. The weights are packed
@@ -36,17 +31,17 @@ from tensorwright.tuning.space import steps
 from tensorwright.tuning.space.accesses import (
     elements_of,
     extent_of,
+    group_size,
     loads_from,
     points,
     reads_along,
 )
-from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import only_fold
-from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 
-_DATA_BYTES = 512 << 10  # bytes that stay in the second cache, beside some weights
+DATA_BYTES = 512 << 10  # bytes that stay in the second cache, beside some weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +50,7 @@ class Operands:
 
     instruction   what multiplies them
     row, blocks   positions of the axis of rows, and of that of blocks of columns (None: no blocks)
+    group         so many blocks of columns read the same data (0: all)
     """
 
     instruction: base.ShortProduct
@@ -63,6 +59,7 @@ class Operands:
     folded: expr.Axis
     row: int
     blocks: int | None
+    group: int = 0
 
     @property
     def lanes(self) -> int:
@@ -87,21 +84,42 @@ def operands_of(
     instruction = next((i for i in instructions if (i.data, i.weights, i.sums) == types), None)
     if instruction is None:
         return None
-    width = instruction.width
+    fitted = next(_fitted(instruction, data, tensor), None)
     last = tensor.axes[-1]
-    folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis, instruction.run)]
-    if len(folded) != 1 or last.length % width or reads_along(data, last.var):
+    if fitted is None or reads_along(data, last.var):
         return None
+    instruction, folded = fitted
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
         return None
     own = [at for at, axis in enumerate(tensor.axes[:-1]) if reads_along(weights, axis.var)]
     rows = [at for at, axis in enumerate(tensor.axes[:-1]) if at not in own]
-    if not rows or len(own) > 1 or any(reads_along(data, tensor.axes[at].var) for at in own):
+    if not rows or len(own) > 1:
         return None
-    is_block = bool(own)
-    if is_block and last.length != width:
+    if own and not instruction.is_matrix and last.length != instruction.width:
         return None
-    return Operands(instruction, data, weights, folded[0], rows[-1], own[0] if is_block else None)
+    variables = [tensor.axes[at].var for at in own if reads_along(data, tensor.axes[at].var)]
+    if variables and not instruction.is_matrix:
+        return None
+    group = group_size(data, variables[0]) or 1 if variables else 0
+    return Operands(instruction, data, weights, folded, rows[-1], own[0] if own else None, group)
+
+
+def _fitted(
+    instruction: base.ShortProduct, data: expr.Load, tensor: expr.Compute
+) -> Iterator[tuple[base.ShortProduct, expr.Axis]]:
+    """An instruction that takes whole runs of terms along an axis, and whole columns: of matrices
+    that with the most groups and columns, if they fill its registers well.
+    """
+    columns = tensor.axes[-1].length
+    shapes = [instruction]
+    if instruction.is_matrix:
+        wide = max(divisors(columns, instruction.columns))
+        groups = range(instruction.groups, 0, -1)
+        shapes = [instruction.of_shape(instruction.rows, wide, each) for each in groups]
+    for shaped in shapes:
+        axes = [axis for axis in tensor.reduce_axes if _is_run(data, axis, shaped.run)]
+        if len(axes) == 1 and columns % shaped.width == 0 and shaped.speed >= 1:
+            yield shaped, axes[0]
 
 
 def _is_run(load: expr.Load, axis: expr.Axis, terms: int) -> bool:
@@ -158,14 +176,23 @@ class Product:
 
 
 def begin(
-    builder: SketchBuilder, product: schedule.Stage, operands: Operands, target: base.CpuTarget
+    builder: SketchBuilder,
+    product: schedule.Stage,
+    operands: Operands,
+    target: base.CpuTarget,
+    inside: str = "",
 ) -> Product:
-    """Schedule the stages around a product, and say what is computed in its tiles."""
+    """Schedule the stages around a product, and say what is computed in its tiles.
+
+    inside   a stage that is left to be computed in the loops of the product
+    """
     steps.inline_elementwise(builder, keep=frozenset((operands.data.source.name,)))
     stored = steps.ensure_epilogue(builder, product.name, is_alike)
     name = product.name if stored != product.name else schedule.CacheWrite(product.name).cached
     for stage in builder.state.stages:
-        if stage.name not in (name, stored) and isinstance(stage.placement, schedule.AtRoot):
+        if stage.name not in (name, stored, inside) and isinstance(
+            stage.placement, schedule.AtRoot
+        ):
             steps.schedule_at_root(builder, stage.name, target, stage.name)
     axes = builder.state.stage(stored).tensor.axes
     rows = extent_of(axes[operands.row].extent)
@@ -210,7 +237,7 @@ def place_tiles(
     outer = [*(n for n in names if n not in (row, column, *blocks)), f"{row}_o"]
     data_bytes = elements_of(operands.data.source)
     # data that stay in the second cache are read again for every column, or else the weights are
-    outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
+    outer = [tiles, *outer] if data_bytes <= DATA_BYTES else [*outer, tiles]
     nest(builder, stored, outer, (*inside, *rows), lanes)
     work = points(builder.state.stage(product.name).tensor) // (
         operands.lanes * operands.instruction.terms
@@ -311,7 +338,7 @@ def tile_of_pairs_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iter
     high = builder.choose(f"{tiled.stored}_pairs", sizes, usual)
     builder.limit(2 * high * wide + held * high, _TILE_REGISTERS)
     place_tiles(builder, tiled, wide, high * _PAIR, _PAIR, _PAIR)
-    _tensorize_tile(builder, tiled)
+    tensorize_tile(builder, tiled)
     yield builder.sketch("tiles of short numbers")
 
 
@@ -323,7 +350,7 @@ def _share(pairs: int, wide: int, rows: int) -> float:
     return wanted * products / (products + _PAIR_STEPS * pairs + 2 * wide + _LOOP_STEPS)
 
 
-def _tensorize_tile(builder: SketchBuilder, product: Product) -> None:
+def tensorize_tile(builder: SketchBuilder, product: Product) -> None:
     """Let an instruction for several rows do the innermost loops of the product of a tile."""
     name, operands = product.name, product.operands
     instruction, tensor = operands.instruction, builder.state.stage(name).tensor
@@ -344,73 +371,3 @@ def _tensorize_tile(builder: SketchBuilder, product: Product) -> None:
         builder.do(schedule.Unroll(name, loop))
     builder.do(schedule.PackConstant(operands.weights.source.name, name))
     builder.do(schedule.Tensorize(name, inside[0], instruction.intrinsic))
-
-
-_MATRIX = 16  # rows, and columns, of an instruction
-_MATRICES = (1, 2)  # along each side of a tile: four registers hold sums
-
-
-def matrix_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
-    """The sketch of a product with constants, of 16 rows or more, by matrices; none for others."""
-    state = begun.state
-    product, instructions = only_fold(state), target.short_products(_MATRIX)
-    operands = None if product is None else operands_of(product, state, instructions)
-    if product is None or operands is None or operands.blocks is not None:
-        return
-    builder = SketchBuilder(state)
-    builder.join(begun)
-    tiled = begin(builder, product, operands, target)
-    heights = tuple(n for n in _MATRICES if n * _MATRIX <= tiled.rows)
-    widths = tuple(n for n in _MATRICES if tiled.columns % n == 0)
-    if not heights:
-        return
-    wide = builder.choose(f"{tiled.stored}_columns", widths, widths[-1])
-    high = builder.choose(f"{tiled.stored}_rows", heights, heights[-1])
-    _place_matrices(builder, tiled, wide, high)
-    _tensorize_tile(builder, tiled)
-    yield builder.sketch("matrices of short numbers")
-
-
-def _place_matrices(
-    builder: SketchBuilder, product: Product, wide: expr.Index, high: expr.Index
-) -> None:
-    """Store a product in tiles of some matrices, row by row, and compute it before each."""
-    stored, operands = product.stored, product.operands
-    names = [axis.name for axis in builder.state.stage(stored).tensor.axes]
-    row, column = names[operands.row], names[-1]
-    builder.do(schedule.Split(stored, column, (wide, _MATRIX), schedule.Tail.EXACT))
-    builder.do(schedule.Split(stored, row, (high * _MATRIX,), schedule.Tail.SHIFT))
-    tiles = [*(n for n in names if n not in (row, column)), f"{row}_o"]
-    is_near = elements_of(operands.data.source) <= _DATA_BYTES
-    outer = [f"{column}_0", *tiles] if is_near else [*tiles, f"{column}_0"]
-    nest(builder, stored, (*outer, f"{row}_i"), (f"{column}_1",), f"{column}_2")
-    work = points(builder.state.stage(product.name).tensor) // operands.lanes
-    fused = steps.parallelise(builder, stored, outer, work)
-    builder.do(schedule.ComputeAt(product.name, stored, fused or outer[-1]))
-
-
-_SKETCHES = (matrix_sketches, tile_of_pairs_sketches, dot_sketches)
-
-
-def short_product_sketches(
-    state: schedule.ScheduleState, target: base.CpuTarget
-) -> Iterator[Sketch]:
-    """The sketches, the best guess first; none if the target has no instruction that suits the
-    program.
-
-    Products of bf16 have those of f32, too: a price decides whether vectors are widened.
-    """
-    builder = SketchBuilder(state)
-    has_widened = False
-    for stage in state.stages:
-        inline = schedule.ComputeInline(stage.name)
-        if steps.widens(stage.tensor) and schedule.is_legal(inline, builder.state):
-            builder.do(inline)
-            has_widened = True
-    has_short = False
-    for each in _SKETCHES:
-        for sketch in each(builder, target):
-            has_short = True
-            yield sketch
-    if has_short and has_widened:
-        yield from tile_sketches(state, target)

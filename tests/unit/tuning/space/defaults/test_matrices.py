@@ -1,20 +1,25 @@
-"""Products of matrices by AMX: their schedules compute what they should, and their code is that of
-the instructions. No processor at hand has them: the loops that they stand for run.
+"""Products and convolutions by AMX: schedules compute what they should, and their code is that of
+the instructions. No processor at hand has them: the loops that they stand for run, and Python
+does what the instructions do.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+from typing import cast as cast_to
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis.strategies import data, integers, sampled_from
+from hypothesis.strategies import composite, data, integers, sampled_from
 from ml_dtypes import bfloat16
+from tests.emulated_tiles import EmulatedTiles
 from tests.targets import native_target
+from tests.unit.codegen.kernels import run
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 import tensorwright
@@ -35,9 +40,18 @@ from tensorwright.expr import (
     substitute,
     sum_over,
 )
-from tensorwright.graph import GraphBuilder, interpret, program
+from tensorwright.graph import (
+    GraphBuilder,
+    Layout,
+    build_workload,
+    interpret,
+    physical_shape,
+    program,
+    reference,
+    to_physical,
+)
 from tensorwright.graph.passes.quantized import lower_quantized
-from tensorwright.loop import Call, For, pack, walk
+from tensorwright.loop import Call, For, Role, pack, walk
 from tensorwright.machine_code.compilation import assembly
 from tensorwright.pipeline import cut, import_graph, open_price
 from tensorwright.schedule import Tensorize, format_trace, parse_trace, replay, state_of
@@ -72,32 +86,146 @@ def case(product: ShortProduct, rows: int, terms: int, columns: int, batch: int 
     return program(twice, constants=("w",)), tuple(arrays)
 
 
+@dataclass(frozen=True)
+class Image:
+    """A convolution of short numbers, and how its data and its results lie in memory."""
+
+    product: ShortProduct
+    batch: int
+    size: tuple[int, int]
+    channels: int
+    filters: int
+    window: int
+    stride: int
+    dilation: int
+    pad: int
+    groups: int
+    layouts: tuple[Layout, Layout]
+
+    def case(self) -> Case:
+        data, weights = self.product.data, self.product.weights
+        b = GraphBuilder("image")
+        shape = self.batch, self.channels, *self.size
+        x = b.input("x", shape, data)
+        random = np.random.default_rng(self.channels)
+        taps = self.filters, self.channels // self.groups, self.window, self.window
+        drawn = [
+            random.integers(-4 if kind.is_signed else 0, 5, extents).astype(kind.numpy)
+            for kind, extents in ((data, shape), (weights, taps))
+        ]
+        is_float, w = data.is_float, b.constant(drawn[1])
+        pair = [b.add("cast", each, to=DType.F32) for each in (x, w)] if is_float else [x, w]
+        sums = b.add(
+            "conv" if is_float else "conv_integer",
+            *pair,
+            pads=(self.pad,) * 4,
+            strides=(self.stride,) * 2,
+            dilations=(self.dilation,) * 2,
+            groups=self.groups,
+        )
+        y = b.add("relu", sums if is_float else b.add("cast", sums, to=DType.F32))
+        graph = b.finish([y])
+        given = {x, pair[0]}
+        placed = {
+            name: self.layouts[name not in given]
+            for name in graph.types
+            if name not in graph.constants and name not in pair[1:]
+        }
+        graph = replace(graph, layouts=MappingProxyType(placed))
+        workload = build_workload(graph, graph.nodes).workload
+        held = to_physical(drawn[0], self.layouts[0])
+        by_name = {"x": held.reshape(physical_shape(shape, self.layouts[0]))}
+        arrays = tuple(by_name.get(tensor.name, drawn[1]) for tensor in workload.inputs)
+        return workload, arrays
+
+
+@composite
+def images(draw: Any) -> Image:
+    """Convolutions whose channels matrices take; windows are inside the image and its border."""
+    groups, window = draw(sampled_from((1, 1, 2))), draw(sampled_from((1, 2, 3)))
+    dilation, pad = draw(integers(1, 2)), draw(integers(0, 2))
+    channels, filters = (draw(sampled_from((24, 32, 48, 64, 72))) for _ in range(2))
+    least = max(1, (window - 1) * dilation + 1 - 2 * pad)
+
+    def lies(extent: int) -> Layout:
+        blocks = [Layout(1, block) for block in (8, 16, 32, extent) if extent % block == 0]
+        return cast_to(Layout, draw(sampled_from((*blocks, Layout(order=(0, 2, 3, 1))))))
+
+    return Image(
+        draw(sampled_from(MATRICES)),
+        draw(integers(1, 2)),
+        (draw(integers(least, 9)), draw(integers(least + 3, 35))),
+        groups * channels // 2 if groups > 1 else channels,
+        filters,
+        window,
+        draw(integers(1, 2)),
+        dilation,
+        pad,
+        groups,
+        (lies(channels), lies(filters)),
+    )
+
+
+def matrix_sketches(drawn: Case) -> list[Sketch]:
+    sketches = heuristic_sketches(state_of(drawn[0]), AMX)
+    return [each for each in sketches if each.name == "matrices of short numbers"]
+
+
 def matrix_sketch(drawn: Case) -> Sketch:
-    first = heuristic_sketches(state_of(drawn[0]), AMX)[0]
-    assert first.name == "matrices of short numbers"
-    return first
+    return matrix_sketches(drawn)[0]
+
+
+def check(drawn: Case, source: Any, threads: int = 1) -> str:
+    """A schedule that is drawn: replayed, run as loops, and by the instructions; the schedule."""
+    sketch = source.draw(sampled_from(matrix_sketches(drawn)))
+    chosen = {each.names[0]: source.draw(sampled_from(each.values))[0] for each in sketch.choices}
+    trace = sketch.bound(chosen if sketch.is_valid(chosen) else sketch.defaults)
+    text = format_trace(trace)
+    replay(state_of(drawn[0]), parse_trace(text))
+    check_schedule(drawn, text, TARGET)
+    workload, arrays = drawn
+    program = loop_program(workload, trace, AMX)
+    given = dict(zip((tensor.name for tensor in workload.inputs), arrays, strict=True))
+    memory = {
+        each.buffer.name: given[each.name]
+        if each.packing is None
+        else pack(given[each.name], each.packing)
+        for each in program.parameters
+        if each.role is not Role.OUTPUT
+    }
+    tiles = EmulatedTiles()
+    (found,) = run(program, memory, threads=threads, backend=tiles).values()
+    tiles.check()
+    assert any(name.startswith("tdp") for name in tiles.counts), text
+    (wanted,) = reference(workload, arrays)
+    assert np.array_equal(found.ravel(), wanted.ravel()), text
+    return text
 
 
 @settings(max_examples=12)
 @given(
     product=sampled_from(MATRICES),
-    rows=integers(16, 70),
+    rows=integers(2, 70),
     terms=integers(1, 4),
-    columns=integers(1, 5),
+    columns=sampled_from((12, 16, 32, 40, 48)),
     batch=integers(1, 2),
     source=data(),
 )
 def test_products_of_any_size(
     product: ShortProduct, rows: int, terms: int, columns: int, batch: int, source: Any
 ) -> None:
-    drawn = case(product, rows, terms * product.run, 16 * columns, batch)
-    sketch = matrix_sketch(drawn)
-    chosen = {each.names[0]: source.draw(sampled_from(each.values))[0] for each in sketch.choices}
-    decisions = chosen if sketch.is_valid(chosen) else sketch.defaults
-    trace = format_trace(sketch.bound(decisions))
-    assert product.intrinsic in trace
-    replay(state_of(drawn[0]), parse_trace(trace))
-    check_schedule(drawn, trace, TARGET)
+    text = check(case(product, rows, terms * product.run * 3 // 4, columns, batch), source)
+    assert product.intrinsic in text
+
+
+@settings(max_examples=8)
+@given(image=images(), source=data())
+def test_convolutions_of_any_size(image: Image, source: Any) -> None:
+    drawn = image.case()
+    if not matrix_sketches(drawn):
+        assert image.groups > 1  # a block of results is of several groups
+        return
+    assert image.product.intrinsic in check(drawn, source)
 
 
 @each_product
@@ -162,18 +290,18 @@ def test_each_thread_configures_the_tiles_of_its_share() -> None:
     assert body.index("ldtilecfg") < first_loop < body.index("tileloadd64")
 
 
-@pytest.mark.parametrize(("rows", "terms", "columns"), [(15, 64, 32), (32, 48, 32), (32, 64, 24)])
+@pytest.mark.parametrize(("rows", "terms", "columns"), [(1, 64, 32), (32, 46, 32), (32, 64, 3)])
 def test_other_sizes_are_multiplied_otherwise(rows: int, terms: int, columns: int) -> None:
     sketches = heuristic_sketches(state_of(case(MATRICES[0], rows, terms, columns)[0]), AMX)
     assert all(each.name != "matrices of short numbers" for each in sketches)
 
 
 def test_a_price_chooses_among_vectors_pairs_and_matrices() -> None:
-    """Matrices for many rows; the same product of few rows, or on a processor that has no tiles,
-    by pairs.
+    """Matrices for many rows; the same product of one row, or on a processor that has no tiles, by
+    pairs.
     """
     intrinsics = []
-    targets = (AMX, 197), (AMX, 20), (cpu_target("x86-64-avx512+avx512bf16"), 197)
+    targets = (AMX, 197), (AMX, 1), (cpu_target("x86-64-avx512+avx512bf16"), 197)
     for target, rows in targets:
         b = GraphBuilder("product")
         x = b.add("cast", b.input("x", (rows, 768), DType.BF16), to=DType.F32)
