@@ -26,6 +26,8 @@ from tensorwright.profiling import profile as profile
 from tensorwright.runtime import Executable as Executable
 from tensorwright.runtime import Sampling as Sampling
 from tensorwright.runtime import generate as generate
+from tensorwright.runtime import generate_batch as generate_batch
+from tensorwright.runtime import generate_beams as generate_beams
 from tensorwright.runtime import load as load
 from tensorwright.runtime import stream_text as stream_text
 from tensorwright.version import __version__ as __version__

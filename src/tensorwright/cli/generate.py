@@ -6,19 +6,30 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tensorwright import base
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
+from tensorwright.cli.arguments.options import refuse_given
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.runtime import GREEDY, Sampling, generate, stream_text
+from tensorwright.runtime import (
+    GREEDY,
+    Executable,
+    Sampling,
+    generate,
+    generate_batch,
+    generate_beams,
+    stream_text,
+)
 
+_OF_DRAWS = tuple(field.name for field in fields(Sampling) if field.name != "seed")
 _TOKENIZER = "tokenizer.json"
 _VOCABULARIES = "tensorwright.graph.imports.gguf"  # by name: a compiled program needs no importer
 _ABOUT_ENDS = ("generation_config.json", "genai_config.json", "config.json")
@@ -51,6 +62,15 @@ class Generating(Compilation):
         "check them in one call: faster if text repeats, and the same tokens.",
         least=0,
     )
+    beams: int = base.option(
+        1, "Search with so many beams for the likeliest continuation; it is printed whole.", least=1
+    )
+    length_penalty: float = base.option(
+        1.0,
+        "With --beams: the power of their numbers of tokens by which continuations are compared; "
+        "above 0, longer ones are better.",
+        kind=float,
+    )
     ids: bool = base.option(
         default=False, text='The prompt is ids ("1,2,3"), and so is what is printed.'
     )
@@ -62,17 +82,27 @@ class Generating(Compilation):
     )
     sampling: Sampling = GREEDY
 
+    @property
+    def draws(self) -> Sampling:
+        """How tokens are chosen, with the seed."""
+        return replace(self.sampling, seed=self.seed)
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The numbers of tokens that all ways of generating take."""
+        return {"tokens": self.tokens, "block": self.block}
+
 
 @click.command()
 @click.argument("program", metavar="EXECUTABLE|MODEL")
-@click.argument("prompt", metavar="TEXT|IDS")
+@click.argument("prompts", metavar="TEXT|IDS...", nargs=-1, required=True)
 @partial(compile_options, record=Generating)
-def command(program: str, prompt: str, how: Generating) -> None:
-    """Continue a text, or ids, with a language model.
+def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
+    """Continue texts, or ids, with a language model.
 
     The decoder has an input of ids, a cache, and an output of logits. Its text is printed as it
     grows; --ids needs no tokenizer. Text needs the package tokenizers. A GGUF file has its own
-    vocabulary.
+    vocabulary. Several prompts are continued together, and printed when all are.
 
     Example: tensorwright generate decoder.onnx "Once upon a time" --tokens 64
              tensorwright generate decoder.tw 5,17,99 --ids
@@ -82,16 +112,25 @@ def command(program: str, prompt: str, how: Generating) -> None:
     tokenizer = None
     if not how.ids:
         tokenizer = importlib.import_module(_VOCABULARIES).open_tokenizer(vocabulary)
-    ids = _ids_of(prompt) if tokenizer is None else tokenizer.encode(prompt).ids
+    rows = [_ids_of(each) if tokenizer is None else tokenizer.encode(each).ids for each in prompts]
     stop = _ids_of(",".join(how.stop)) if tokenizer is None else ()
     ends = {*_ends_of(Path(program), vocabulary), *stop}
-    session = open_program(program, how, None, draws=False).session()
+    is_whole = how.beams > 1 or len(rows) > 1
+    if is_whole:
+        refuse_given(("session", "drafts"), because="several continuations have no one session")
+    if how.beams > 1:
+        refuse_given(_OF_DRAWS, because="beams draw nothing")
+    else:
+        refuse_given(("length_penalty",), because="it is for --beams")
+    executable = open_program(program, how, None, draws=False)
+    if is_whole:
+        _print_whole(executable, rows, how, tuple(ends), tokenizer)
+        return
+    (ids,), session = rows, executable.session()
     if how.session is not None and how.session.exists():
         session.load(how.session)
     start = time.perf_counter()
-    sampling = replace(how.sampling, seed=how.seed)
-    limits = {"tokens": how.tokens, "block": how.block, "drafts": how.drafts}
-    given = generate(session, ids, sampling, stop=tuple(ends), **limits)
+    given = generate(session, ids, how.draws, stop=tuple(ends), drafts=how.drafts, **how.limits)
     made: list[int] = []
     first_s = 0.0
 
@@ -116,6 +155,28 @@ def command(program: str, prompt: str, how: Generating) -> None:
     count = len(made)
     rate = f", then {(count - 1) / others_s:.0f} a second" if count > 1 else ""
     click.echo(f"{count} tokens: the first after {first_s:.2f} s{rate}", err=True)
+
+
+def _print_whole(
+    executable: Executable,
+    prompts: Sequence[Sequence[int]],
+    how: Generating,
+    ends: tuple[int, ...],
+    tokenizer: Any,
+) -> None:
+    """Print what follows each prompt when all of it is there."""
+    start = time.perf_counter()
+    if how.beams > 1:
+        search = partial(generate_beams, executable, length_penalty=how.length_penalty, stop=ends)
+        rows = [list(search(ids, how.beams, **how.limits)[0].tokens) for ids in prompts]
+    else:
+        columns = generate_batch(executable, prompts, how.draws, stop=ends, **how.limits)
+        rows = [[token for token in row if token is not None] for row in zip(*columns, strict=True)]
+    for row in rows:
+        shown = _ids_shown(row) if tokenizer is None else stream_text(row, tokenizer, how.stop)
+        click.echo("".join(shown))
+    count, seconds = sum(map(len, rows)), time.perf_counter() - start
+    click.echo(f"{count} tokens in {seconds:.2f} s: {count / seconds:.0f} a second", err=True)
 
 
 def _ids_of(text: str) -> list[int]:

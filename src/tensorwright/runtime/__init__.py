@@ -20,7 +20,9 @@ from tensorwright.runtime.device import (
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.frame import Bound
-from tensorwright.runtime.generation import GREEDY, Sampling, generate, stream_text
+from tensorwright.runtime.generation import (
+    Beam, generate, generate_batch, generate_beams, stream_text,
+)
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import (
     Port, check_array, check_inputs, check_names, random_array, shape_advice,
@@ -46,4 +48,5 @@ from tensorwright.runtime.plan.plan_verify import (
 from tensorwright.runtime.plan.planner import (
     CopyTensor, Inside, Network, amount_of, kernel_spec, make_plan,
 )
+from tensorwright.runtime.sampling import GREEDY, Sampling
 from tensorwright.runtime.sessions import state_pairs

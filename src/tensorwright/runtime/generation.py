@@ -7,15 +7,15 @@ The first call reads all ids of the prompt, each later call one token.  The mask
 the positions are made here, if the decoder has such inputs; they have the names of transformers'
 exports.
 
-Sources: temperature, top-k, top-p and min-p as in Hugging Face's transformers; the penalty of
-repetitions is that of Keskar et al. 2019 (CTRL), section 4.1; drafts as in Saxena 2023 (prompt
-lookup decoding).
+Source of beams and their scores: BeamSearchScorer of Hugging Face's transformers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -23,86 +23,15 @@ import numpy as np
 from tensorwright import base
 from tensorwright.runtime.executable import Executable
 from tensorwright.runtime.plan.plan import TensorSpec
+from tensorwright.runtime.sampling import GREEDY, History, Sampling, check, refusal
 from tensorwright.runtime.sessions import Session
 
 _IDS, _MASK, _LOGITS = "input_ids", "attention_mask", "logits"
 _UNFINISHED = "\ufffd"  # what the first bytes of a character become
-_POSITIONS = {"position_ids": 2, "cache_position": 1}  # and their numbers of dimensions
+_POSITIONS = ("position_ids", "cache_position")
 _MATRIX = 2
 
 
-def _check(name: str, value: float, fits: bool, demand: str) -> None:
-    if not fits:
-        raise _refusal(f"argument {name}", f"{value} is not {demand}", f"give {demand}")
-
-
-def _refusal(where: str, reason: str, remedy: str) -> base.UsageError:
-    return base.UsageError(stage="generate", where=where, reason=reason, remedy=remedy)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How a token is chosen.
-
-    temperature          0 takes the likeliest token; higher numbers are more random
-    top_k                draw from so many of the likeliest tokens; 0 for all
-    top_p                draw from the likeliest tokens that have this probability together
-    min_p                leave out tokens below this part of the highest probability
-    repetition_penalty   above 1, tokens that were there before are less likely
-    seed                 of the draws
-
-    Raises:  UsageError for a number outside of its bounds.
-    """
-
-    temperature: float = base.option(
-        0.0, "0 takes the likeliest token; higher numbers are more random.", least=0.0
-    )
-    top_k: int = base.option(0, "Draw from so many of the likeliest tokens; 0: all.", least=0)
-    top_p: float = base.option(
-        1.0, "Draw from the likeliest tokens that have this probability together.", kind=float
-    )
-    min_p: float = base.option(
-        0.0, "Leave out tokens below this part of the highest probability.", kind=float
-    )
-    repetition_penalty: float = base.option(
-        1.0, "Above 1, tokens that were there before are less likely.", kind=float
-    )
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        _check("temperature", self.temperature, self.temperature >= 0, "0 or more")
-        _check("top_k", self.top_k, self.top_k >= 0, "0 or more")
-        _check("top_p", self.top_p, 0 < self.top_p <= 1, "above 0, at most 1")
-        _check("min_p", self.min_p, 0 <= self.min_p < 1, "0 or more, below 1")
-        penalty = self.repetition_penalty
-        _check("repetition_penalty", penalty, penalty > 0, "above 0")
-
-    def choose(
-        self, logits: base.Array, before: Sequence[int], generator: np.random.Generator
-    ) -> int:
-        """A token.
-
-        logits      [vocabulary]                 before   the tokens that were there
-        generator   of draws
-        """
-        scores = logits.astype(np.float64)
-        if self.repetition_penalty != 1 and before:
-            old = np.unique(before)
-            factor = np.where(scores[old] > 0, 1 / self.repetition_penalty, self.repetition_penalty)
-            scores[old] *= factor
-        if self.temperature == 0:
-            return int(scores.argmax())
-        order = np.argsort(-scores, kind="stable")[: self.top_k or None]
-        shares = np.exp((scores[order] - scores[order[0]]) / self.temperature)
-        before_each = np.cumsum(shares / shares.sum()) - shares / shares.sum()
-        is_kept = (before_each < self.top_p) & (shares >= self.min_p)  # the likeliest share is 1
-        shares = np.where(is_kept, shares, 0)
-        return int(generator.choice(order, p=shares / shares.sum()))
-
-
-GREEDY = Sampling()
-_DRAFT_RUNS = (3, 2)  # ids that were there before, after which a draft begins
 _LEAST_ALONE = 32  # ids of a prompt: for so many, one more call costs less than their scores
 
 
@@ -137,19 +66,16 @@ def generate(
     """
     session = decoder if isinstance(decoder, Session) else decoder.session()
     feed = _Feed.of(session)
-    _check("tokens", tokens, tokens >= 1, "1 or more")
-    _check("block", block, block >= 0, "0 or more")
-    _check("drafts", drafts, drafts >= 0, "0 or more")
-    given = [int(each) for each in ids]
-    feed.check(given)
-    most = min(filter(None, (block, feed.most, len(given))))
+    check("drafts", drafts, drafts >= 0, "0 or more")
+    given = _numbers(ids)
+    most = feed.checked([given], tokens, block)
     if drafts:
         session.rewind(session.position)  # refuses states that cannot
         while drafts and feed.scored(drafts + 1) <= drafts:
             drafts -= 1
         if not drafts:
             reason = f"its output {feed.logits.name} has the scores of the last id alone"
-            raise _refusal("argument drafts", reason, "give 0, or a model with the scores of all")
+            raise refusal("argument drafts", reason, "give 0, or a model with the scores of all")
     return _tokens(session, feed, given, sampling, tokens, frozenset(stop), most, drafts)
 
 
@@ -164,18 +90,12 @@ def _tokens(
     drafts: int,
 ) -> Iterator[int]:
     generator = np.random.default_rng(sampling.seed)
-    before, new = _History(ids), ids
-    while len(new) > most:
-        session.advance(feed.inputs(new[:most], session.position))
-        new = new[most:]
-    if len(new) > _LEAST_ALONE and session.advances_alone:  # only the last scores are asked
-        session.advance(feed.inputs(new[:-1], session.position))
-        new = new[-1:]
+    before, new = History(ids), _read(session, feed, [ids], most)[0]
     left = tokens
     while left:
         draft = before.draft(min(drafts, left - 1)) if len(new) == 1 else []
         position = session.position
-        results = session.run(feed.inputs([*new, *draft], position))
+        results = session.run(feed.inputs([[*new, *draft]], position))
         scores = results[feed.logits.name]
         rows = scores.reshape(-1, scores.shape[-1])[-1 - len(draft) :]
         for number, row in enumerate(rows):
@@ -192,28 +112,154 @@ def _tokens(
         new = [token]
 
 
-class _History:
-    """The ids so far, and where each short run of them was followed by another one; mutable."""
+def _numbers(ids: Sequence[int]) -> list[int]:
+    try:
+        return [int(each) for each in ids]
+    except TypeError:
+        reason = "it is not a list of numbers"
+        remedy = "give generate the ids of one prompt, generate_batch a list of prompts"
+        raise refusal("prompt", reason, remedy) from None
 
-    def __init__(self, ids: Sequence[int]) -> None:
-        self.ids: list[int] = []
-        self._followed: dict[tuple[int, ...], int] = {}
-        for each in ids:
-            self.append(each)
 
-    def append(self, token: int) -> None:
-        """Note what follows the last ids."""
-        for length in _DRAFT_RUNS:
-            self._followed[tuple(self.ids[-length:])] = len(self.ids)
-        self.ids.append(token)
+def _read(
+    session: Session,
+    feed: _Feed,
+    rows: Sequence[Sequence[int]],
+    most: int,
+    pads: Sequence[int] = (0,),
+) -> list[list[int]]:
+    """Let a session read rows of ids but for the last ones, whose scores are asked."""
+    start, end = 0, len(rows[0])
+    is_alone = session.advances_alone
+    while end - start > most or (end - start > _LEAST_ALONE and is_alone):
+        stop = min(start + most, end - 1)
+        session.advance(feed.inputs([row[start:stop] for row in rows], session.position, pads))
+        start = stop
+    return [list(row[start:]) for row in rows]
 
-    def draft(self, most: int) -> list[int]:
-        """What followed the last ids when they were there before, again and again."""
-        for length in _DRAFT_RUNS:
-            start = self._followed.get(tuple(self.ids[-length:]))
-            if start is not None:
-                return (self.ids[start:] * most)[:most]
-        return []
+
+def generate_batch(
+    executable: Executable,
+    prompts: Sequence[Sequence[int]],
+    sampling: Sampling = GREEDY,
+    *,
+    tokens: int = 128,
+    stop: Sequence[int] = (),
+    block: int = 0,
+) -> Iterator[tuple[int | None, ...]]:
+    """The next token of each of some prompts, again and again; None where a prompt has ended.
+
+    prompts    ids, of any lengths
+    sampling   as for `generate`; draws for prompt i have the seed plus i
+
+    If the decoder takes several rows, and a mask where their lengths differ, a call reads all:
+    shorter prompts are padded on the left.  Otherwise each prompt has a session.
+    As for `generate`: executable, tokens, stop, block, and what is raised.
+    """
+    session = executable.session()
+    feed = _Feed.of(session)
+    rows = [_numbers(ids) for ids in prompts]
+    most = feed.checked(rows, tokens, block)
+    samplings = [replace(sampling, seed=sampling.seed + row) for row in range(len(rows))]
+    if feed.takes(rows):
+        return _rows_of_tokens(session, feed, rows, samplings, tokens, frozenset(stop), most)
+    sessions = [executable.session() for _ in rows]
+    how: Any = {"tokens": tokens, "stop": stop, "block": block}
+    return zip_longest(*map(partial(generate, **how), sessions, rows, samplings))
+
+
+def _rows_of_tokens(
+    session: Session,
+    feed: _Feed,
+    prompts: Sequence[list[int]],
+    samplings: Sequence[Sampling],
+    tokens: int,
+    stop: frozenset[int],
+    most: int,
+) -> Iterator[tuple[int | None, ...]]:
+    before = [*map(list, prompts)]
+    generators = [np.random.default_rng(each.seed) for each in samplings]
+    width = max(map(len, before))
+    pads = [width - len(ids) for ids in before]
+    rows = [[0] * pad + ids for pad, ids in zip(pads, before, strict=True)]
+    new = _read(session, feed, rows, most, pads)
+    has_ended = [False] * len(rows)
+    for _ in range(tokens):
+        results = session.run(feed.inputs(new, session.position, pads))
+        scores = results[feed.logits.name]
+        scores = scores.reshape(len(rows), -1, scores.shape[-1])[:, -1]
+        chosen: list[int | None] = [None] * len(rows)
+        for row, own in enumerate(samplings):
+            if not has_ended[row]:
+                token = own.choose(scores[row], before[row], generators[row])
+                before[row].append(token)
+                chosen[row], has_ended[row] = token, token in stop
+        yield tuple(chosen)
+        if all(has_ended):
+            return
+        new = [ids[-1:] for ids in before]
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """Tokens, and the sum of the logarithms of their shares over a power of their number."""
+
+    tokens: tuple[int, ...]
+    score: float
+
+
+def generate_beams(
+    decoder: Executable | Session,
+    ids: Sequence[int],
+    beams: int = 4,
+    *,
+    length_penalty: float = 1.0,
+    tokens: int = 128,
+    stop: Sequence[int] = (),
+    block: int = 0,
+) -> tuple[Beam, ...]:
+    """The likeliest continuations that a search with so many beams finds, the best first.
+
+    ids, beams       of the prompt; how many continuations go on at a time
+    length_penalty   the power of the number of tokens that divides a sum: longer ones are better
+                     above 0, shorter ones below
+    As for `generate`: decoder, tokens, stop, block, and what is raised.  A session stays where it
+    is.
+
+    The search ends when as many have ended as there are beams, and none of those that go on is
+    better now than the worst of them.
+    """
+    session = decoder.fork() if isinstance(decoder, Session) else decoder.session()
+    feed = _Feed.of(session)
+    given = _numbers(ids)
+    most = feed.checked([given], tokens, block)
+    check("beams", beams, beams >= 1, "1 or more")
+    (new,) = _read(session, feed, [given], most)
+    many = beams * max(2, 1 + len(stop))  # if as many as may be are ends, enough go on
+    running: list[tuple[float, tuple[int, ...], Session]] = [(0.0, (), session)]
+    ended: list[Beam] = []
+    for length in range(1, tokens + 1):
+        best: list[tuple[float, tuple[int, ...], Session]] = []
+        for total, made, own in running:
+            results = own.run(feed.inputs([[*made[-1:]] or new], own.position))
+            scores = results[feed.logits.name]
+            scores = scores.reshape(-1, scores.shape[-1])[-1].astype(np.float64)
+            totals = total + scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+            likeliest = np.argsort(-totals, kind="stable")[:many].tolist()
+            best += [(float(totals[token]), (*made, token), own) for token in likeliest]
+        best = sorted(best, key=lambda each: -each[0])[:many]
+        running = []
+        for rank, (total, made, own) in enumerate(best):
+            if made[-1] in stop:
+                ended += [Beam(made, total / length**length_penalty)] * (rank < beams)
+            elif len(running) < beams:
+                is_taken = any(own is other for *_, other in running)
+                running.append((total, made, own.fork() if is_taken else own))
+        ended = sorted(ended, key=lambda each: -each.score)[:beams]
+        if len(ended) == beams and ended[-1].score >= best[0][0] / length**length_penalty:
+            return tuple(ended)
+    ended += [Beam(made, total / tokens**length_penalty) for total, made, _ in running]
+    return tuple(sorted(ended, key=lambda each: -each.score)[:beams])
 
 
 def stream_text(tokens: Iterable[int], tokenizer: Any, stop: Sequence[str] = ()) -> Iterator[str]:
@@ -278,11 +324,11 @@ class _Feed:
             if ids is not None:
                 reason = f"generate does not know what its input {unknown[0]} is"
             remedy = f"give it inputs {_IDS}, {_MASK}, {', '.join(_POSITIONS)}; or call the session"
-            raise _refusal("decoder", reason, remedy)
+            raise refusal("decoder", reason, remedy)
         scores = [spec for spec in session.outputs if spec.dtype.is_float and spec.shape]
         logits = next((spec for spec in scores if spec.name == _LOGITS), next(iter(scores), None))
         if logits is None:
-            raise _refusal("decoder", "it has no output of logits", f"name an output {_LOGITS}")
+            raise refusal("decoder", "it has no output of logits", f"name an output {_LOGITS}")
         words, length = logits.shape[-1], ids.shape[-1]
         most = [size.most or 0 for size in session.sizes if size.name == str(length)]
         vocabulary = words if isinstance(words, int) else None
@@ -294,11 +340,23 @@ class _Feed:
         names = () if isinstance(rows, int) else rows.names
         return base.amount_at(rows, {**dict.fromkeys(names, 1), str(self.ids.shape[-1]): count})
 
-    def check(self, ids: Sequence[int]) -> None:
-        """Raise an InputError for no ids, and for ids that are not in the vocabulary."""
+    def takes(self, prompts: Sequence[Sequence[int]]) -> bool:
+        """Whether a call takes several rows, of as different lengths as these."""
+        is_open = not isinstance(self.ids.shape[0], int)
+        has_mask = any(spec.name == _MASK for spec in self.others)
+        return is_open and (has_mask or len({len(ids) for ids in prompts}) == 1)
+
+    def checked(self, prompts: Sequence[Sequence[int]], tokens: int, block: int) -> int:
+        """The most ids of a row that a call reads.
+
+        Raises:  InputError for no ids, and for ids that are not in the vocabulary; UsageError.
+        """
+        check("tokens", tokens, tokens >= 1, "1 or more")
+        check("block", block, block >= 0, "0 or more")
         most = self.vocabulary
-        bad = [each for each in ids if each < 0 or (most is not None and each >= most)]
-        if bad or not ids:
+        all_ids = [each for ids in prompts for each in ids]
+        bad = [each for each in all_ids if each < 0 or (most is not None and each >= most)]
+        if bad or not all(map(len, prompts)) or not prompts:
             bound = "" if most is None else f" and below {most}"
             raise base.InputError(
                 stage="run",
@@ -306,15 +364,21 @@ class _Feed:
                 reason=f"{bad[0]} is not in the vocabulary" if bad else "there are none",
                 remedy=f"give ids from 0 on{bound}, at least one",
             )
+        return min(filter(None, (block, self.most, max(map(len, prompts)))))
 
-    def inputs(self, ids: Sequence[int], position: int) -> Mapping[str, base.Array]:
-        """The inputs of a call that reads some ids at a position."""
-        end = position + len(ids)
-        arrays = {self.ids.name: np.array([ids], self.ids.dtype.numpy)}
+    def inputs(
+        self, ids: Sequence[Sequence[int]], position: int, pads: Sequence[int] = (0,)
+    ) -> Mapping[str, base.Array]:
+        """The inputs of a call that reads rows of ids at a position, behind so many pads each."""
+        new = np.array(ids, self.ids.dtype.numpy)
+        end = position + new.shape[1]
+        places = np.arange(end) - np.array(pads)[:, None]
+        arrays = {self.ids.name: new}
         for spec in self.others:
-            if spec.name == _MASK:
-                arrays[spec.name] = np.ones((1, end), spec.dtype.numpy)
-            else:
-                places = np.arange(position, end, dtype=spec.dtype.numpy)
-                arrays[spec.name] = places.reshape((1,) * (_POSITIONS[spec.name] - 1) + (-1,))
+            made = {
+                _MASK: places >= 0,
+                "position_ids": places[:, position:].clip(0),
+                "cache_position": np.arange(position, end),
+            }
+            arrays[spec.name] = made[spec.name].astype(spec.dtype.numpy)
         return arrays

@@ -73,6 +73,25 @@ def test_a_session_in_a_file_continues(invoke: Invoke, model: Path, tmp_path: Pa
     assert invoke(*command, ids_text(more)).stdout == ids_text(second) + "\n"
 
 
+def test_prompts_are_continued_together(invoke: Invoke, model: Path) -> None:
+    prompts = [PROMPT, [7], [2, 2, 20]]
+    result = invoke("generate", model, *map(ids_text, prompts), "--ids", "--tokens", 9)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "".join(ids_text(greedy(ids, 9)) + "\n" for ids in prompts)
+    assert "27 tokens in " in result.stderr
+
+
+@pytest.mark.usefixtures("letters")
+def test_beams_continue_text(invoke: Invoke, model: Path) -> None:
+    command = ("generate", model, text_of(PROMPT), "--beams", 3, "--length-penalty", 0.5)
+    result = invoke(*command, "--tokens", 6)
+    assert result.exit_code == 0, result.output
+    best = tensorwright.generate_beams(
+        tensorwright.load(model), PROMPT, 3, tokens=6, length_penalty=0.5
+    )
+    assert result.stdout == text_of(best[0].tokens) + "\n"
+
+
 def test_drafts_change_nothing(invoke: Invoke, tmp_path: Path, home: Path) -> None:
     path = tmp_path / "decoder.tw"
     compile_model(decoder(of_all=True)).save(path)
@@ -112,6 +131,9 @@ def test_the_end_is_named_beside_the_model(invoke: Invoke, model: Path) -> None:
         (("abc", "--ids"), "they are not numbers with commas between them"),
         (("1,99", "--ids"), "99 is not in the vocabulary"),
         (("1", "--ids", "--drafts", "2"), "has the scores of the last id alone"),
+        (("1", "2", "--ids", "--session", "x"), "several continuations have no one session"),
+        (("1", "--ids", "--beams", "2", "--top-k", "9"), "beams draw nothing"),
+        (("1", "--ids", "--length-penalty", "2"), "it is for --beams"),
         (("1", "--ids", "--temperature", "-1"), "-1.0 is not in the range"),
         (("abc", "--tokenizer", "lacks.json"), "there is no such tokenizer"),
     ],

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.decoders import PROMPT, VOCABULARY, decoder, greedy
+from tests.decoders import PROMPT, VOCABULARY, decoder, greedy, logits_after
 
 from tensorwright.base import InputError, UsageError
 from tensorwright.compiling import compile as compile_model
-from tensorwright.runtime import Executable, Sampling, generate, stream_text
+from tensorwright.runtime import (
+    Executable,
+    Sampling,
+    generate,
+    generate_batch,
+    generate_beams,
+    stream_text,
+)
 
 pytestmark = pytest.mark.usefixtures("by_rule")
 
@@ -132,6 +141,90 @@ def test_drafts_that_cannot_be_checked(executable: Executable, all_scores: Execu
         generate(executable, PROMPT, drafts=3)
     with pytest.raises(UsageError, match="drafts"):
         generate(all_scores, PROMPT, drafts=-1)
+
+
+PROMPTS = [PROMPT, [7], PROMPT * 9, [2, 2, 20]]
+
+
+@pytest.mark.parametrize("block", [0, 4])
+@pytest.mark.parametrize("is_open", [True, False], ids=["rows", "sessions"])
+def test_prompts_of_any_lengths(is_open: bool, block: int, executable: Executable) -> None:
+    own = executable if is_open else compile_model(decoder(), sizes={"batch": 1})
+    right = [greedy(ids, 9) for ids in PROMPTS]
+    assert [*generate_batch(own, PROMPTS, tokens=9, block=block)] == [*zip(*right, strict=True)]
+    sampling = Sampling(temperature=100.0, seed=2)
+    drawn = zip(*generate_batch(own, PROMPTS, sampling, tokens=9), strict=True)
+    for row, (ids, tokens) in enumerate(zip(PROMPTS, drawn, strict=True)):
+        assert list(tokens) == [*generate(own, ids, replace(sampling, seed=2 + row), tokens=9)]
+
+
+@pytest.mark.parametrize("sizes", [None, {"batch": 1}], ids=["rows", "sessions"])
+def test_prompts_end_by_themselves(sizes: Any) -> None:
+    right = [greedy(ids, 20) for ids in PROMPTS]
+    end = right[0][3]
+    cut = [row[: row.index(end) + 1] if end in row else row for row in right]
+    made = generate_batch(compile_model(decoder(), sizes=sizes), PROMPTS, tokens=20, stop=[end])
+    assert [*made] == [*zip_longest(*cut)]
+
+
+def test_prompts_that_are_none(executable: Executable) -> None:
+    for wrong in ([], [PROMPT, []], [[VOCABULARY]]):
+        with pytest.raises(InputError, match=r"vocabulary|there are none"):
+            generate_batch(executable, wrong)
+    for use in (lambda: generate_batch(executable, [1]), lambda: generate(executable, [PROMPT])):  # type: ignore[list-item]
+        with pytest.raises(UsageError, match="generate_batch a list of prompts"):
+            use()
+
+
+def logs_after(ids: list[int]) -> Any:
+    scores = np.asarray(logits_after(ids), np.float64)
+    return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
+
+
+def beams_of(beams: int, penalty: float, tokens: int, stop: tuple[int, ...]) -> list[Any]:
+    """Tokens and scores as transformers' BeamSearchScorer says, from whole sequences."""
+    going, ended = [([], 0.0)], []
+    for length in range(1, tokens + 1):
+        longer = [
+            ([*made, token], total + float(log))
+            for made, total in going
+            for token, log in enumerate(logs_after([*PROMPT, *made]))
+        ]
+        longer = sorted(longer, key=lambda each: -each[1])[: beams * max(2, 1 + len(stop))]
+        first = longer[:beams]
+        ended += [(made, total / length**penalty) for made, total in first if made[-1] in stop]
+        ended = sorted(ended, key=lambda each: -each[1])[:beams]
+        going = [each for each in longer if each[0][-1] not in stop][:beams]
+        if len(ended) == beams and ended[-1][1] >= longer[0][1] / length**penalty:
+            return ended
+    ended += [(made, total / tokens**penalty) for made, total in going]
+    return sorted(ended, key=lambda each: -each[1])[:beams]
+
+
+@pytest.mark.parametrize("penalty", [1.0, 0.0, 2.5, -1.0])
+@pytest.mark.parametrize("beams", [1, 2, 5])
+@pytest.mark.parametrize("ends", [0, 1, 3])
+def test_beams(executable: Executable, beams: int, ends: int, penalty: float) -> None:
+    stop = tuple(np.argsort(-logs_after([*PROMPT, *greedy(PROMPT, 2)]))[1 : 1 + ends].tolist())
+    session = executable.session()
+    made = generate_beams(session, PROMPT, beams, length_penalty=penalty, tokens=7, stop=stop)
+    right = beams_of(beams, penalty, 7, stop)
+    assert [list(each.tokens) for each in made] == [tokens for tokens, _ in right]
+    np.testing.assert_allclose([each.score for each in made], [s for _, s in right], atol=1e-4)
+    assert session.steps == 0
+    if beams == 1 and not ends:
+        assert list(made[0].tokens) == greedy(PROMPT, 7)
+
+
+def test_beams_continue_a_session(executable: Executable) -> None:
+    session = executable.session()
+    first = list(generate(session, PROMPT, tokens=3))
+    whole = generate_beams(executable, [*PROMPT, *first], tokens=5)
+    for _ in range(2):
+        made = generate_beams(session, first[-1:], tokens=5)
+        assert [each.tokens for each in made] == [each.tokens for each in whole]
+    with pytest.raises(UsageError, match="argument beams"):
+        generate_beams(session, PROMPT, 0)
 
 
 def test_a_token_ends_it(executable: Executable) -> None:
