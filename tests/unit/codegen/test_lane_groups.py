@@ -57,6 +57,20 @@ def test_lanes_far_from_each_other_may_share_an_element(target: CpuTarget) -> No
 
 
 @each_target
+@pytest.mark.parametrize("rows", [2, 4])
+def test_interleaved_rows_are_loaded_whole(target: CpuTarget, rows: int) -> None:
+    """As an image whose phases lie one after the other, or channels that become pixels."""
+    lanes = target.lanes(DType.F32)
+    place = j * lanes + m
+    source = copied(mod(place, rows) * (VECTORS * lanes // rows) + floor_div(place, rows), lanes)
+    text = emit(source, target).text
+    assert "masked.gather" not in text
+    if rows <= lanes // 2:
+        assert f"load <{lanes // rows} x float>" in text
+    check(source, target)
+
+
+@each_target
 def test_lanes_that_share_little_are_gathered(target: CpuTarget) -> None:
     lanes = target.lanes(DType.F32)
     source = copied(mod((j + m) * 3, VECTORS * lanes + 1), lanes)

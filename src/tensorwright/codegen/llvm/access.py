@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,8 +12,27 @@ from tensorwright.codegen.llvm.indices import Indices
 from tensorwright.codegen.llvm.text import Val, memory_element, memory_type, register_type
 from tensorwright.machine_code import mangled, shuffle_text, splat_literal
 
-LaneGroups: TypeAlias = tuple[tuple[Linear, tuple[int, ...]], ...]
-"""Uniform offsets, each with the lanes that read it; every lane is in one group."""
+LaneGroups: TypeAlias = tuple[tuple[Linear, dict[int, int]], ...]
+"""Uniform offsets, each with the lanes that read behind it, and how many elements behind it each
+reads; every lane is in one group.
+"""
+
+
+def grouped_lanes(offsets: Sequence[Linear], reach: int) -> LaneGroups:
+    """The lanes that read at some offsets: each joins one that reads fewer elements before it than
+    the reach.
+    """
+    groups: list[tuple[Linear, dict[int, int]]] = []
+    for lane, offset in enumerate(offsets):
+        for first, group in groups:
+            behind = offset.const - first.const
+            if 0 <= behind < reach and offset == first._replace(const=offset.const):
+                group[lane] = behind
+                break
+        else:
+            groups.append((offset, {lane: 0}))
+    return tuple(groups)
+
 
 _SMALLEST_VECTOR = 16  # bytes
 
@@ -184,13 +204,21 @@ class Accesses(Indices):
         return mask.name if mask is not None else splat_literal("i1", "true", self.lanes)
 
     def load_groups(self, storage: Piece, groups: LaneGroups, depth: int) -> str:
-        """Load one element for each group of lanes, spread it and keep it in the group's lanes."""
+        """Load the elements of each group of lanes at once, and put them into the group's lanes."""
         function, lanes = self.function, self.lanes
         element, kind = memory_element(storage.dtype), memory_type(storage.dtype, lanes)
         total = "poison"
         for offset, group in groups:
-            one = self.load_scalar(storage, offset, None, depth)
-            spread = function.splat_name(element, one, lanes)
+            width = max(group.values()) + 1
+            if width == 1:
+                one = self.load_scalar(storage, offset, None, depth)
+                spread = function.splat_name(element, one, lanes)
+            else:
+                read, align = memory_type(storage.dtype, width), storage.dtype.size_bytes
+                load = f"load {read}, ptr {self.pointer(storage, offset)}, align {align}"
+                picked = [group.get(lane, 0) for lane in range(lanes)]
+                several = function.emit_at(depth, load)
+                spread = function.pure(shuffle_text(read, several, "poison", picked), several)
             if total == "poison":
                 total = spread
                 continue

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 
 from tensorwright.base import CpuTarget, DType, InternalError
 from tensorwright.codegen.analysis.indices import Linear, combine, scaled
-from tensorwright.codegen.llvm.access import Accesses, LaneGroups, Piece, without
+from tensorwright.codegen.llvm.access import (
+    Accesses,
+    LaneGroups,
+    Piece,
+    grouped_lanes,
+    without,
+)
 from tensorwright.codegen.llvm.text import Function, Val, memory_type, register_type, scalar_literal
 from tensorwright.expr import Index, Value, has_element, loads_of
 from tensorwright.loop import Buffer
@@ -116,10 +122,11 @@ class Memory(Accesses):
         guard: Val | None,
         padded: int,
     ) -> LaneGroups | None:
-        """The few elements that the lanes share, each with its lanes; None if they share few.
+        """The few elements, or rows of elements, that the lanes read; None if they are many.
 
-        Example: 16 adjacent lanes of a row that is resized by 16 read two elements. The offset of
-        each lane is evaluated separately, as a scalar; equal offsets are one element.
+        Examples: 16 adjacent lanes of a row that is resized by 16 read two elements; those of two
+        interleaved rows read eight elements of each. The offset of each lane is evaluated
+        separately, as a scalar. Neighbouring reads share single elements, so these come first.
         """
         storage = self._storage(buffer)
         if guard is not None or padded or not self.vector_terms(offset):
@@ -131,17 +138,17 @@ class Memory(Accesses):
             for name, value in self.env.items()
             if isinstance(value, Linear) and value.step
         }
-        groups: dict[Linear, list[int]] = {}
+        offsets = []
         for lane in range(self.lanes):
             for name, start in vectors.items():
                 self.env[name] = Linear(start.const + start.step * lane, start.terms)
-            groups.setdefault(self.offset(buffer, indices), []).append(lane)
-            if len(groups) > self.lanes // 2 + 1:
-                break
+            offsets.append(self.offset(buffer, indices))
         self.env.update(vectors)
-        if len(groups) > self.lanes // 2 + 1:
-            return None
-        return tuple((shared, tuple(lanes)) for shared, lanes in groups.items())
+        for reach in (1, self.lanes):
+            groups = grouped_lanes(offsets, reach)
+            if len(groups) <= self.lanes // 2 + 1:
+                return groups
+        return None
 
     def _group_depth(self, buffer: str, groups: LaneGroups) -> int:
         """The scope in which the loads of all groups may happen."""

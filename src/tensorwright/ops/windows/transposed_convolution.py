@@ -14,7 +14,8 @@ convolutional layer?", 2016):
 Neighbouring phases with equally many terms, whose `first` and `top` are affine in p, are one
 `Compute` with p as an axis; kernel 4, stride 2 is a single one. Where there would be several, the
 kernel is enlarged by zeros until all phases have equally many terms: kernel 3, stride 2 becomes 4.
-One sum is scheduled as well as a convolution, and its schedule may skip the zeros.
+One sum is scheduled as well as a convolution, and its schedule may skip the zeros. Phases that
+read the same inputs are channels: a kernel as large as its stride is a product of matrices.
 """
 
 from __future__ import annotations
@@ -74,6 +75,13 @@ class Run:
     source: tuple[int, int]
     top: tuple[int, int]
     zeros: tuple[int, int] = (0, 0)
+
+    @property
+    def shares_source(self) -> bool:
+        """Whether all phases sum products of the same inputs, none with a zero of the kernel: then
+        they are like channels.
+        """
+        return self.source[1] == 0 and not any(self.zeros)
 
     def grown(self, other: Run) -> Run | None:
         """This run with a single phase after it, or None where they do not fit together."""
@@ -277,6 +285,9 @@ def _partial(
     """All outputs whose phases lie in the given runs: axes n, oc, then a cell (and a phase)
     each.
 
+    Phases that share their inputs are in the axis of the channels: where the kernel is as large as
+    the stride, this is a product.
+
     channels   of the input, and of a group of the output
     """
     space = spatial_names(len(spreads))
@@ -286,15 +297,25 @@ def _partial(
     shape = [data.shape[0], per_output * groups]
     names = ["n", "oc"]
     for label, run in zip(space, runs, strict=True):
-        shape += [run.cells, run.count] if run.count > 1 else [run.cells]
-        names += [label, f"{label}p"] if run.count > 1 else [label]
+        if run.shares_source:
+            shape[1] *= run.count
+        shape += [run.cells] if run.shares_source else [run.cells, run.count]
+        names += [label] if run.shares_source else [label, f"{label}p"]
 
     def body(n: expr.Index, oc: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
-        rest = iter(at)
-        inner = (position_along(tap) for tap in taps)
+        cells, phases, rest = [], [], list(at)
+        for run in runs[::-1]:
+            if run.shares_source:
+                oc, phase = expr.floor_div(oc, run.count), expr.mod(oc, run.count)
+            else:
+                phase = rest.pop()
+            phases.append(phase)
+            cells.append(rest.pop())
         places = tuple(
-            _indices_of(spread, run, before, next(rest), next(rest) if run.count > 1 else 0, tap)
-            for spread, run, before, tap in zip(spreads, runs, befores, inner, strict=True)
+            _indices_of(spread, run, before, cell, phase, position_along(tap))
+            for spread, run, before, cell, phase, tap in zip(
+                spreads, runs, befores, cells[::-1], phases[::-1], taps, strict=True
+            )
         )
         ic = position_along(channel)
         if groups > 1:
@@ -334,12 +355,15 @@ def _interleaved(
     ) -> expr.Value:
         if part is None:
             return expr.constant(0, dtype)
-        places = list(at[:2])
+        row, cells = at[1], []
         for o, spread, run in zip(at[2:], spreads, runs, strict=True):
-            places.append(expr.floor_div(o, spread.stride))
-            if run.count > 1:
-                places.append(expr.mod(o, spread.stride) - run.first)
-        return expr.Load(part, tuple(places))
+            phase = expr.mod(o, spread.stride) - run.first if run.count > 1 else 0
+            cells.append(expr.floor_div(o, spread.stride))
+            if run.shares_source:
+                row = row * run.count + phase
+            else:
+                cells.append(phase)
+        return expr.Load(part, (at[0], row, *cells))
 
     def body(*at: expr.Index) -> expr.Value:
         (last_runs, last), *others = reversed(parts)
