@@ -18,11 +18,12 @@ from tensorwright.ops.named_sizes import (
     product_of, shape_text, sizes_of,
 )
 from tensorwright.ops.operator import (
-    BY_DIMENSION, INTS, NARROW, Attribute, ChannelScale, Fold, LayoutPreference, Movement, Operator,
-    Pattern, int_of, moved_bytes, open_moved_bytes, open_work, tensor_operator, text_of, work,
+    BY_DIMENSION, INTS, NARROW, POSITIONS_INPUT, Attribute, ChannelScale, Fold, LayoutPreference,
+    Movement, Operator, Pattern, int_of, moved_bytes, open_moved_bytes, open_work, tensor_operator,
+    text_of, work,
 )
 from tensorwright.ops.pointwise.quantization import pack_codes, pack_pairs
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import (
-    AT_POSITIONS, MULTIPLIED, POSITIONS_INPUT, automatic_pads, axis_in, position_fault,
+    automatic_pads, axis_in, position_fault,
 )

@@ -237,5 +237,6 @@ ATTENTION_OPERATORS = (
         _meaning,
         operator.Pattern.ANCHOR,
         fold=operator.Fold.OTHER,
+        multiplied=3,
     ),
 )

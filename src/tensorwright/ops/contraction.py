@@ -224,6 +224,7 @@ MATMUL_OPERATORS = (
         _matmul,
         Pattern.ANCHOR,
         fold=Fold.PRODUCT,
+        multiplied=2,
     ),
     tensor_operator(
         "gemm",
@@ -240,6 +241,7 @@ MATMUL_OPERATORS = (
         Pattern.ANCHOR,
         fold=Fold.PRODUCT,
         channel_scale=_scaled_columns,
+        multiplied=2,
     ),
     tensor_operator(
         "matmul_integer",
@@ -375,5 +377,6 @@ EINSUM_OPERATORS = (
         _meaning,
         Pattern.ANCHOR,
         fold=Fold.PRODUCT,
+        multiplied=8,  # or as many as it has
     ),
 )

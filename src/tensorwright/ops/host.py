@@ -213,6 +213,7 @@ def opaque_operator(
         fold=operator.Fold.NONE,
         is_identity=operator.never_identity,
         channel_scale=None,
+        multiplied=0,
         decides=decides,
         doc=doc,
     )

@@ -99,6 +99,9 @@ Numbers: TypeAlias = NDArray[np.float64]
 ChannelScale: TypeAlias = Callable[[Numbers, Numbers, base.Attributes], Numbers]
 
 
+POSITIONS_INPUT = 1
+
+
 @dataclass(frozen=True, slots=True)
 class Operator:
     """An operator.
@@ -116,6 +119,7 @@ class Operator:
     is_identity      whether, with one input and an output of its type, it gives that input
     channel_scale    its weights (input 1, in f64) times a factor per output channel, where a scale
                      behind it may go into them; input 2 is then a bias per output channel
+    multiplied       how many of its first inputs it multiplies, of floats
     decides          the attribute with the size that its values decide, an extent of an output; ""
                      where shapes follow from shapes
     doc      one line: the formula, or what comes out
@@ -133,6 +137,7 @@ class Operator:
     fold: Fold
     is_identity: IdentityRule
     channel_scale: ChannelScale | None
+    multiplied: int
     decides: str
     doc: str
 
@@ -140,6 +145,11 @@ class Operator:
     def is_convolution(self) -> bool:
         """Whether it multiplies out windows of channels with weights."""
         return self.pattern is Pattern.ANCHOR and self.layout is LayoutPreference.CHANNELS
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether it reads or writes at positions, which its second input holds."""
+        return self.inputs[POSITIONS_INPUT : POSITIONS_INPUT + 1] in (("indices",), ("lengths",))
 
     @property
     def input_range(self) -> tuple[int, int | None]:
@@ -189,6 +199,7 @@ def tensor_operator(
     fold: Fold = Fold.NONE,
     is_identity: IdentityRule = never_identity,
     channel_scale: ChannelScale | None = None,
+    multiplied: int = 0,
 ) -> Operator:
     """An operator with a meaning that, unless said otherwise, moves elements about."""
     return Operator(
@@ -204,6 +215,7 @@ def tensor_operator(
         fold=fold,
         is_identity=is_identity,
         channel_scale=channel_scale,
+        multiplied=multiplied,
         decides="",
         doc=doc,
     )

@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from tensorwright import expr
 from tensorwright.base import Array, Attributes, DType, TensorType
 from tensorwright.ops.named_sizes import are_equal, is_certain, is_equal, shape_text, sizes_of
-from tensorwright.ops.operator import NARROW, Computes, Operator, Pattern, Tensors, fault, int_of
+from tensorwright.ops.operator import (
+    NARROW,
+    POSITIONS_INPUT,
+    Computes,
+    Operator,
+    Pattern,
+    Tensors,
+    fault,
+    int_of,
+)
 
 
 def broadcast_shapes(*shapes: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
@@ -201,43 +210,31 @@ def padded(
     return expr.compute(name, tuple(shape), body, tuple(names))
 
 
-POSITIONS_INPUT = 1
-"""Which input of such operators holds the positions."""
-
-_ALONG_AXIS = ("gather", "gather_elements", "scatter_elements")
-_IN_ROWS = ("gather_nd", "scatter_nd")
-_LENGTHS = ("reverse_sequence",)
-AT_POSITIONS = frozenset((*_ALONG_AXIS, *_IN_ROWS, *_LENGTHS))
-"""The operators that read or write at positions which an input holds."""
-MULTIPLIED = {
-    **dict.fromkeys(("matmul", "gemm", "conv", "conv_transpose"), 2),
-    "einsum": 8,  # or as many as it has
-    "attention": 3,
-}
-"""How many of the first inputs operators multiply."""
-
-
-def position_fault(name: str, x: TensorType, positions: Array, attributes: Attributes) -> str:
+def position_fault(
+    operator: Operator, x: TensorType, positions: Array, attributes: Attributes
+) -> str:
     """The message about the first position outside of x; "" where all are inside.
 
-    name        one of `AT_POSITIONS`, which takes these inputs and complete attributes
+    operator    one that `has_positions`, which takes these inputs and complete attributes
     positions   negative ones count from the end; lengths of sequences do not
     """
-    if name in _IN_ROWS:
-        first = int_of(attributes, "batch_dims") if name == "gather_nd" else 0
-        dimensions = range(first, first + positions.shape[-1])
-    else:
-        axis = int_of(attributes, "time_axis" if name in _LENGTHS else "axis")
+    is_length = operator.inputs[POSITIONS_INPUT] == "lengths"
+    along = "time_axis" if is_length else "axis"
+    if along in attributes:
+        axis = int_of(attributes, along)
         dimensions = range(axis % len(x.shape), axis % len(x.shape) + 1)
+    else:
+        first = int_of(attributes, "batch_dims") if "batch_dims" in attributes else 0
+        dimensions = range(first, first + positions.shape[-1])
     if positions.size == 0:
         return ""
     rows = np.asarray(positions, np.int64).reshape(-1, len(dimensions))
     for at, dimension in enumerate(dimensions):
         extent = sizes_of(x)[dimension]
         column = rows[:, at]
-        outside = np.flatnonzero(_is_outside(column, extent, is_length=name in _LENGTHS))
+        outside = np.flatnonzero(_is_outside(column, extent, is_length=is_length))
         if outside.size:
-            what = "length" if name in _LENGTHS else "index"
+            what = "length" if is_length else "index"
             return (
                 f"{what} {column[outside[0]]} is outside of dimension {dimension} of "
                 f"{shape_text(sizes_of(x))}, whose extent is {extent}"

@@ -441,20 +441,24 @@ class Call:
         """
         operands = tuple(map(self.as_tensor, inputs))
         results = self.builder.apply(operator, operands, (), **attributes)
-        if operator in ops.AT_POSITIONS:
-            self._check_positions(operator, operands, attributes)
+        own = operator_named(operator)
+        if own.has_positions:
+            self._check_positions(own, operands, attributes)
         return results
 
     def _check_positions(
-        self, name: str, operands: tuple[str, ...], attributes: Mapping[str, ops.AttributeValue]
+        self,
+        own: ops.Operator,
+        operands: tuple[str, ...],
+        attributes: Mapping[str, ops.AttributeValue],
     ) -> None:
-        complete = operator_named(name).complete(attributes)
+        complete = own.complete(attributes)
         positions = self.builder.constant_value(operands[ops.POSITIONS_INPUT])
         if positions is None:
-            if name == "gather":
+            if own.name == "gather":
                 self._need_positions_inside(operands, ops.int_of(complete, "axis"))
             return
-        fault = ops.position_fault(name, self.builder.type_of(operands[0]), positions, complete)
+        fault = ops.position_fault(own, self.builder.type_of(operands[0]), positions, complete)
         if fault:
             source = self._name_of(operands[ops.POSITIONS_INPUT])
             reason = f"in its input {source}, {fault}" if source else fault

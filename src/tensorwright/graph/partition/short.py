@@ -18,7 +18,7 @@ from tensorwright.graph.graph import Graph, Node, free_name
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.by_price import Alternative, Decisions, Price
 from tensorwright.graph.workload import Workload, build_workload
-from tensorwright.ops import MULTIPLIED, Movement, TensorType
+from tensorwright.ops import Movement, TensorType
 
 _ORDERS = (Movement.RESHAPE, Movement.REORDER)
 
@@ -78,10 +78,10 @@ class _Readers:
         for node in graph.nodes:
             if names.isdisjoint(node.inputs):
                 continue
-            others = {*node.inputs[MULTIPLIED.get(node.operator, 0) :]}
-            if node.operator in MULTIPLIED and names.isdisjoint(others):
+            own = operator_of(node)
+            if own.multiplied and names.isdisjoint(node.inputs[own.multiplied :]):
                 products.append(node)
-            elif node.operator == "split" or operator_of(node).movement in _ORDERS:
+            elif node.operator == "split" or own.movement in _ORDERS:
                 moving.append(node)
                 names.update(node.outputs)
             else:

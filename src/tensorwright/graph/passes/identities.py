@@ -223,13 +223,14 @@ def _feeds_product(graph: Graph, names: Sequence[str]) -> bool:
 
 def _check_positions(copy: Copy, node: Node) -> None:
     """Refuse constant positions that are outside, before the node is computed with them."""
-    if node.operator not in ops.AT_POSITIONS:
+    own = operator_of(node)
+    if not own.has_positions:
         return
     positions = copy.constant(node.inputs[ops.POSITIONS_INPUT])
     if positions is None:
         return
     x = copy.type_of(node.inputs[0])
-    fault = ops.position_fault(node.operator, x, positions, node.attribute_map)
+    fault = ops.position_fault(own, x, positions, node.attribute_map)
     if fault:
         reason = f"in {node.inputs[ops.POSITIONS_INPUT]}, {fault}"
         remedy = "correct the positions in the model: they count from 0, or from -1 backwards"

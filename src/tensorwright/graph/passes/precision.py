@@ -14,7 +14,7 @@ from tensorwright.graph.nested import map_nested
 from tensorwright.graph.passes.composites import recognise_attention
 from tensorwright.graph.passes.identities import remove_dead_code
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import MULTIPLIED, Movement
+from tensorwright.ops import Movement
 
 _ORDERS, _UNKNOWN = (Movement.RESHAPE, Movement.REORDER), "no product has this name"
 
@@ -56,11 +56,12 @@ def _rounded_graph(graph: Graph, target: Target, keep: Sequence[str], names: lis
     wide_bytes = 0 if has_products else cpu_target(target).l1_bytes
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        count = MULTIPLIED.get(node.operator, 0)
+        own = operator_of(node)
+        count = own.multiplied
         types = [copy.type_of(name) for name in node.inputs[:count]]
         if not types or any(each.dtype is not DType.F32 for each in types):
             return None
-        if node.operator == "conv" and node.integer("groups") > 1 and types[1].shape[1] == 1:
+        if own.is_convolution and node.integer("groups") > 1 and types[1].shape[1] == 1:
             return None  # each channel by itself: nothing is gained
         names.append(node.outputs[0])
         if any(fnmatchcase(node.outputs[0], each) for each in keep):

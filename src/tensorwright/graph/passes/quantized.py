@@ -15,7 +15,8 @@ from tensorwright.ops import Array, LayoutPreference, pack_pairs
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
-_PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of floats
+_OF_CODES = "_integer"
+_PRODUCTS = ("conv_integer", "matmul_integer")  # those of floats have the names without the ending
 
 
 @rewriting("dequantize_linear")
@@ -45,7 +46,7 @@ def round_in_floats(copy: Copy, node: Node) -> Sequence[str] | None:
     return copy.emit("mul", (inside, scale), node.outputs)
 
 
-@rewriting(*_PRODUCTS.values(), "gemm")
+@rewriting(*(each.removesuffix(_OF_CODES) for each in _PRODUCTS), "gemm")
 def multiply_quantized(copy: Copy, node: Node) -> Sequence[str] | None:
     """Products of dequantised numbers become products of codes, which are scaled afterwards.
 
@@ -59,8 +60,8 @@ def multiply_quantized(copy: Copy, node: Node) -> Sequence[str] | None:
     if product is None:
         return None
     data, weights, scales = product
-    is_convolution = node.operator == "conv"
-    operator = "conv_integer" if is_convolution else "matmul_integer"
+    is_convolution = operator_of(node).is_convolution
+    operator = _PRODUCTS[0] if is_convolution else _PRODUCTS[1]
     given = node.attribute_map if is_convolution else {}
     wish = node.outputs[0]
     inputs = (data.inputs[0], copy.hold(weights, f"{wish}.weights"), *data.inputs[2:])
@@ -98,7 +99,8 @@ def _product_of(copy: Copy, node: Node) -> tuple[Node, Array, Array] | None:
         return None
     if any(zero is None or zero.any() for zero in zeros):
         return None
-    is_convolution, is_turned = node.operator == "conv", bool(attributes.get("trans_b", False))
+    is_convolution = operator_of(node).is_convolution
+    is_turned = bool(attributes.get("trans_b", False))
     if not is_convolution and weights.ndim != _MATRIX:
         return None
     columns = 0 if is_convolution or is_turned else 1
@@ -157,7 +159,7 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
             sums = copy.new(made.operator, (short, held), f"{wish}.sums")
             return copy.emit("cast", (sums,), node.outputs, to=DType.F32)
         held = copy.hold(weights.astype(np.float32), f"{made.inputs[1]}.f32")
-        operator = _PRODUCTS[made.operator]
+        operator = made.operator.removesuffix(_OF_CODES)
         return copy.emit(operator, (floats, held), node.outputs, **made.attribute_map)
 
     lowered, count = rewrite(graph, rule)

@@ -237,6 +237,7 @@ CONVOLUTION_OPERATORS = (
         operator.LayoutPreference.CHANNELS,
         fold=operator.Fold.WINDOWS,
         channel_scale=_scaled_kernels,
+        multiplied=2,
     ),
     operator.tensor_operator(
         "conv_integer",

@@ -439,5 +439,6 @@ TRANSPOSED_CONVOLUTION_OPERATORS = (
         operator.LayoutPreference.CHANNELS,
         fold=operator.Fold.WINDOWS,
         channel_scale=_scaled_kernels,
+        multiplied=2,
     ),
 )
