@@ -19,11 +19,26 @@ WEIGHTS = {
 }
 PROMPT = [3, 1, 4, 1, 5]
 
+_PAST, _NEXT = "past_key_values.0.key", "present.0.key"
+_WRITING = {
+    "TensorScatter": [
+        helper.make_node("TensorScatter", [_PAST, "rows", "write_indices"], [_NEXT], axis=1)
+    ],
+    "ScatterND": [  # as torch writes the line cache[:, cache_position] = rows
+        helper.make_node("Transpose", [_PAST], ["turned"], perm=[1, 0, 2]),
+        helper.make_node("Transpose", ["rows"], ["turned_rows"], perm=[1, 0, 2]),
+        helper.make_node("Unsqueeze", ["cache_position", "one"], ["at"]),
+        helper.make_node("ScatterND", ["turned", "at", "turned_rows"], ["scattered"]),
+        helper.make_node("Transpose", ["scattered"], [_NEXT], perm=[1, 0, 2]),
+    ],
+}
 
-def decoder(*, further: str = "", of_all: bool = False) -> ModelProto:
+
+def decoder(*, further: str = "", of_all: bool = False, written: str = "") -> ModelProto:
     """Logits of the sum of all tokens so far, each with its place; the rows are the cache.
 
-    of_all   whether a call gives the logits of each of its tokens, not only of the last one
+    of_all    whether a call gives the logits of each of its tokens, not only of the last one
+    written   the operator that writes the rows into a cache of `PLACES` rows
     """
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["tokens"]),
@@ -36,17 +51,24 @@ def decoder(*, further: str = "", of_all: bool = False) -> ModelProto:
         *(_sums_of_all() if of_all else [_sum_of_last()]),
         helper.make_node("MatMul", ["sum", "head"], ["logits"]),
     ]
+    lengths: tuple[int | str, int | str] = (PLACES, PLACES) if written else ("past", "past + seq")
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, ("batch", extent))
         for name, extent in (
             ("input_ids", "seq"),
-            ("attention_mask", "past + seq"),
+            ("attention_mask", lengths[1]),
             ("position_ids", "seq"),
         )
     ]
     cache = helper.make_tensor_value_info(
-        "past_key_values.0.key", TensorProto.FLOAT, ("batch", "past", WIDTH)
+        "past_key_values.0.key", TensorProto.FLOAT, ("batch", lengths[0], WIDTH)
     )
+    if written:
+        nodes[3:4] = _WRITING[written]
+        place, extent = (
+            ("cache_position", "seq") if written == "ScatterND" else ("write_indices", "batch")
+        )
+        inputs.append(helper.make_tensor_value_info(place, TensorProto.INT64, (extent,)))
     if further:
         inputs.append(helper.make_tensor_value_info(further, TensorProto.INT64, (1,)))
         nodes.append(helper.make_node("Identity", [further], ["same"]))
@@ -59,7 +81,7 @@ def decoder(*, further: str = "", of_all: bool = False) -> ModelProto:
     axes = {"last": np.array([2]), "one": np.array([1]), "end": np.array([1 << 40])}
     stored = [numpy_helper.from_array(a, name) for name, a in {**WEIGHTS, **axes}.items()]
     graph = helper.make_graph(nodes, "decoder", [*inputs, cache], outputs, stored)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
 
 
 def _sum_of_last() -> Any:

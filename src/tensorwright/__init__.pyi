@@ -28,6 +28,7 @@ from tensorwright.runtime import Sampling as Sampling
 from tensorwright.runtime import generate as generate
 from tensorwright.runtime import generate_batch as generate_batch
 from tensorwright.runtime import generate_beams as generate_beams
+from tensorwright.runtime import generation_defaults as generation_defaults
 from tensorwright.runtime import load as load
 from tensorwright.runtime import stream_text as stream_text
 from tensorwright.version import __version__ as __version__

@@ -38,6 +38,7 @@ from tensorwright.graph import (
     Partition,
     Price,
     Program,
+    State,
     Workload,
     as_program,
     bind_workload,
@@ -45,13 +46,13 @@ from tensorwright.graph import (
     check_memory,
     choose_layouts,
     compute_float16_as_float32,
-    grow_in_place,
     least_sizes,
     likely_workloads,
     partition,
     round_operands,
     run_target_passes,
     simplify,
+    states_in_place,
     with_own_sizes,
 )
 from tensorwright.graph.model_import import Source as ModelSource
@@ -235,12 +236,12 @@ def finish(
 
 def in_place(
     graph: Graph, target: base.Target, threads: int | None
-) -> tuple[Partition, Sequence[tuple[str, str, int]]] | None:
-    """The form of a network in which calls extend its state in place, and the states.
+) -> tuple[Partition, Sequence[State]] | None:
+    """The form of a network in which calls change its state in place, and the states.
 
     None if it has no such state.
     """
-    changed = grow_in_place(graph) if isinstance(target, base.CpuTarget) else None
+    changed = states_in_place(graph) if isinstance(target, base.CpuTarget) else None
     if changed is None:
         return None
     with base.timed_stage(f"kernels of {len(changed.states)} states in place"):

@@ -36,6 +36,7 @@ from tensorwright.graph import (
     Node,
     OpaqueCall,
     Partition,
+    State,
     Step,
     Tensors,
     Workload,
@@ -133,14 +134,14 @@ def assemble(
     threads: int | None,
     sources: Sequence[tuple[str, str]] = (),
     thread_limits: Mapping[str, int] = MappingProxyType({}),
-    in_place: tuple[Partition, Sequence[tuple[str, str, int]]] | None = None,
+    in_place: tuple[Partition, Sequence[State]] | None = None,
 ) -> runtime.Executable:
     """The executable of a partitioned graph.
 
     kernels         workload key -> its kernel
     threads         the number for one call; the knob `threads` if None
     sources         texts for people that the executable keeps; the names of its steps are added
-    in_place        the network of calls that extend their state in place, and the states
+    in_place        the network of calls that change their state in place, and the states
     thread_limits   workload key -> the most threads that it uses, as measured; 0 means all
     """
     parts = [partition]
@@ -169,27 +170,34 @@ def assemble(
     )
 
 
-def _states_of(graph: Graph, growing: Sequence[tuple[str, str, int]]) -> tuple[str, ...]:
-    """The outputs that become inputs of the next call: those that grow, and others by name."""
+def _states_of(graph: Graph, in_place: Sequence[State]) -> tuple[str, ...]:
+    """The outputs that become inputs of the next call: those in place, and others by name."""
     inputs, outputs = (
         [_spec(name, graph.types[name]) for name in names]
         for names in (graph.inputs, graph.outputs)
     )
-    grown = (output for _, output, _ in growing)
-    states = {*grown, *runtime.state_pairs(inputs, outputs).values()}
+    held = (state.output for state in in_place)
+    states = {*held, *runtime.state_pairs(inputs, outputs).values()}
     return tuple(name for name in graph.outputs if name in states)
 
 
 def _with_states(
-    plans: Sequence[runtime.Plan], states: Sequence[tuple[str, str, int]]
+    plans: Sequence[runtime.Plan], states: Sequence[State]
 ) -> tuple[runtime.Plan, ...]:
-    """The plans with the states that they extend in place; () if a step reads them too early."""
-    grown = tuple(runtime.GrownState(*each) for each in states)
+    """The plans with their states in place; () if a step reads one too early."""
+    held = tuple(map(_state, states))
     for plan in plans:
         numbers = plan.at_capacity
-        if not all(runtime.is_written_first(numbers, each) for each in grown):
+        if not all(runtime.is_written_first(numbers, each) for each in held):
             return ()
-    return tuple(replace(plan, states=grown) for plan in plans)
+    return tuple(replace(plan, states=held) for plan in plans)
+
+
+def _state(state: State) -> runtime.GrownState | runtime.WrittenState:
+    if state.rows is None:
+        return runtime.GrownState(state.input, state.output, state.axis)
+    rows = runtime.amount_of(state.rows)
+    return runtime.WrittenState(state.input, state.output, state.axis, state.order, rows)
 
 
 def kernel_keys(partition: Partition, kind: base.TargetKind) -> tuple[str, ...]:

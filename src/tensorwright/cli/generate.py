@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -17,22 +15,22 @@ import click
 
 from tensorwright import base
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
-from tensorwright.cli.arguments.options import refuse_given
+from tensorwright.cli.arguments.options import given_options, refuse_given
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import (
     GREEDY,
     Executable,
+    GenerationDefaults,
     Sampling,
     generate,
     generate_batch,
     generate_beams,
+    generation_defaults,
     stream_text,
 )
 
 _OF_DRAWS = tuple(field.name for field in fields(Sampling) if field.name != "seed")
-_TOKENIZER = "tokenizer.json"
 _VOCABULARIES = "tensorwright.graph.imports.gguf"  # by name: a compiled program needs no importer
-_ABOUT_ENDS = ("generation_config.json", "genai_config.json", "config.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +78,12 @@ class Generating(Compilation):
         metavar="FILE",
         kind=Path,
     )
+    state: tuple[str, ...] = base.option(
+        (),
+        "An input that holds the cache, and the output that it becomes, where their names do not "
+        "say it: past.0=present.0, or past.%d=present.%d for all layers. May be repeated.",
+        metavar="INPUT=OUTPUT",
+    )
     sampling: Sampling = GREEDY
 
     @property
@@ -94,7 +98,7 @@ class Generating(Compilation):
 
 
 @click.command()
-@click.argument("program", metavar="EXECUTABLE|MODEL")
+@click.argument("program", metavar="EXECUTABLE|MODEL|FOLDER")
 @click.argument("prompts", metavar="TEXT|IDS...", nargs=-1, required=True)
 @partial(compile_options, record=Generating)
 def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
@@ -104,17 +108,26 @@ def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
     grows; --ids needs no tokenizer. Text needs the package tokenizers. A GGUF file has its own
     vocabulary. Several prompts are continued together, and printed when all are.
 
+    Of a folder with genai_config.json, that file says which model is in it, how tokens are chosen
+    and what ends a text; options come first.
+
     Example: tensorwright generate decoder.onnx "Once upon a time" --tokens 64
              tensorwright generate decoder.tw 5,17,99 --ids
     """
-    check_writable(how.session, program, how.tokenizer)
-    vocabulary = how.tokenizer or _vocabulary_of(Path(program))
+    defaults = generation_defaults(program)
+    model = str(defaults.model) if Path(program).is_dir() else program
+    check_writable(how.session, model, how.tokenizer)
+    vocabulary = how.tokenizer or _vocabulary_of(defaults)
     tokenizer = None
     if not how.ids:
         tokenizer = importlib.import_module(_VOCABULARIES).open_tokenizer(vocabulary)
     rows = [_ids_of(each) if tokenizer is None else tokenizer.encode(each).ids for each in prompts]
+    if defaults.begin is not None:
+        rows = [ids or [defaults.begin] for ids in rows]
+    how = _completed(how, defaults, max(map(len, rows)))
     stop = _ids_of(",".join(how.stop)) if tokenizer is None else ()
-    ends = {*_ends_of(Path(program), vocabulary), *stop}
+    ends = {*(_ends_of(vocabulary) or defaults.stop), *stop}
+    pairs = dict(map(_pair_of, how.state)) or defaults.state
     is_whole = how.beams > 1 or len(rows) > 1
     if is_whole:
         refuse_given(("session", "drafts"), because="several continuations have no one session")
@@ -122,11 +135,11 @@ def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
         refuse_given(_OF_DRAWS, because="beams draw nothing")
     else:
         refuse_given(("length_penalty",), because="it is for --beams")
-    executable = open_program(program, how, None, draws=False)
+    executable = open_program(model, how, None, draws=False)
     if is_whole:
-        _print_whole(executable, rows, how, tuple(ends), tokenizer)
+        _print_whole(executable, rows, how, tuple(ends), tokenizer, pairs)
         return
-    (ids,), session = rows, executable.session()
+    (ids,), session = rows, executable.session(pairs)
     if how.session is not None and how.session.exists():
         session.load(how.session)
     start = time.perf_counter()
@@ -163,20 +176,34 @@ def _print_whole(
     how: Generating,
     ends: tuple[int, ...],
     tokenizer: Any,
+    pairs: Mapping[str, str] | None,
 ) -> None:
     """Print what follows each prompt when all of it is there."""
     start = time.perf_counter()
     if how.beams > 1:
-        search = partial(generate_beams, executable, length_penalty=how.length_penalty, stop=ends)
+        session = executable.session(pairs)
+        search = partial(generate_beams, session, length_penalty=how.length_penalty, stop=ends)
         rows = [list(search(ids, how.beams, **how.limits)[0].tokens) for ids in prompts]
     else:
-        columns = generate_batch(executable, prompts, how.draws, stop=ends, **how.limits)
+        told: Any = {"stop": ends, "state": pairs, **how.limits}
+        columns = generate_batch(executable, prompts, how.draws, **told)
         rows = [[token for token in row if token is not None] for row in zip(*columns, strict=True)]
     for row in rows:
         shown = _ids_shown(row) if tokenizer is None else stream_text(row, tokenizer, how.stop)
         click.echo("".join(shown))
     count, seconds = sum(map(len, rows)), time.perf_counter() - start
     click.echo(f"{count} tokens in {seconds:.2f} s: {count / seconds:.0f} a second", err=True)
+
+
+def _completed(how: Generating, defaults: GenerationDefaults, longest: int) -> Generating:
+    """The options, where none is given those of the model; `longest` is the longest prompt."""
+    given = given_options()
+    chosen = {name: getattr(how.sampling, name) for name in _OF_DRAWS if name in given}
+    said: dict[str, Any] = {"beams": defaults.beams, "length_penalty": defaults.length_penalty}
+    if defaults.longest:
+        said["tokens"] = max(1, min(how.tokens, defaults.longest - longest))
+    said = {name: value for name, value in said.items() if name not in given}
+    return replace(how, sampling=replace(defaults.sampling, **chosen), **said)
 
 
 def _ids_of(text: str) -> list[int]:
@@ -197,20 +224,28 @@ def _ids_shown(tokens: Iterable[int]) -> Iterator[str]:
         yield f",{token}" if number else str(token)
 
 
-def _vocabulary_of(model: Path) -> Path:
+def _pair_of(text: str) -> tuple[str, str]:
+    """Two names of a text such as "past.0=present.0".  Raises: UsageError."""
+    past, sign, present = text.partition("=")
+    if not (past and sign and present):
+        raise base.UsageError(
+            stage="cli",
+            where=f"option --state {text}",
+            reason="it names no input and output",
+            remedy="give an input and the output that it becomes: --state past.0=present.0",
+        )
+    return past, present
+
+
+def _vocabulary_of(defaults: GenerationDefaults) -> Path:
     """The file that says how text becomes ids, if the user names none."""
-    return model if base.kind_of_file(model) is base.GGUF else model.parent / _TOKENIZER
+    is_gguf = base.kind_of_file(defaults.model) is base.GGUF
+    return defaults.model if is_gguf else defaults.tokenizer
 
 
-def _ends_of(model: Path, vocabulary: Path) -> tuple[int, ...]:
-    """The tokens that end a text, as a GGUF file or a configuration beside the model says."""
-    if base.kind_of_file(vocabulary) is base.GGUF:
-        said: tuple[int, ...] = importlib.import_module(_VOCABULARIES).ends_of(vocabulary)
-        return said
-    for name in _ABOUT_ENDS:
-        with suppress(OSError, ValueError, AttributeError):
-            about = json.loads((model.parent / name).read_text())
-            ends = about.get("model", about).get("eos_token_id")
-            if ends is not None:
-                return tuple(int(each) for each in (ends if isinstance(ends, list) else [ends]))
-    return ()
+def _ends_of(vocabulary: Path) -> tuple[int, ...]:
+    """The tokens that end a text, as a GGUF file says."""
+    if base.kind_of_file(vocabulary) is not base.GGUF:
+        return ()
+    said: tuple[int, ...] = importlib.import_module(_VOCABULARIES).ends_of(vocabulary)
+    return said

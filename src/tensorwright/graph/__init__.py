@@ -31,7 +31,7 @@ from tensorwright.graph.sizes import (
     bind_sizes, counted_bounds, counted_size_of, counted_sizes, least_sizes, representative,
     require_numbers, require_uncounted, typical_shape,
 )
-from tensorwright.graph.states import InPlace, for_outputs, grow_in_place
+from tensorwright.graph.states import InPlace, State, for_outputs, states_in_place
 from tensorwright.graph.workload import (
     Workload, bind_workload, build_workload, program_workload, reference,
 )

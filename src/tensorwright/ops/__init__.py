@@ -10,7 +10,7 @@ contraction/   sums of products          host.py    what no expression says
 """
 
 from tensorwright.base import Array, AttributeValue, Attributes, TensorType
-from tensorwright.ops.host import opaque_operator
+from tensorwright.ops.host import SHARED, opaque_operator
 from tensorwright.ops.moving.joining import slices_taken
 from tensorwright.ops.moving.resizing import COORDINATES
 from tensorwright.ops.named_sizes import (

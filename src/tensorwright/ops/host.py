@@ -18,7 +18,8 @@ from tensorwright.ops.named_sizes import decided, number_of, sizes_of
 from tensorwright.ops.shapes import axis_in
 
 _FOLDS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
-_REDUCTIONS = ("none", *_FOLDS)
+SHARED = "shared"
+_REDUCTIONS = ("none", SHARED, *_FOLDS)
 
 
 def _infer_topk(types: operator.Types, attributes: base.Attributes) -> operator.Types:
@@ -92,7 +93,7 @@ def _store(
     result: NDArray[Any], places: tuple[Any, ...], updates: base.Array, reduction: str
 ) -> None:
     """Write updates in row-major order, of equal positions the last one stays; or fold them in."""
-    if reduction == "none":
+    if reduction not in _FOLDS:
         result[places] = updates
         return
     if not updates.size:
@@ -220,7 +221,10 @@ def opaque_operator(
 
 
 _REDUCTION = operator.Attribute(
-    "reduction", "none", "how updates join x: none, add, mul, max or min"
+    "reduction",
+    "none",
+    "how updates join x: none, add, mul, max or min; shared is none where the caller gives the "
+    "memory of x as that of the result",
 )
 HOST_OPERATORS = (
     opaque_operator(

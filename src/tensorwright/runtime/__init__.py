@@ -23,6 +23,7 @@ from tensorwright.runtime.frame import Bound
 from tensorwright.runtime.generation import (
     Beam, generate, generate_batch, generate_beams, stream_text,
 )
+from tensorwright.runtime.generation_defaults import GenerationDefaults, generation_defaults
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import (
     Port, check_array, check_inputs, check_names, random_array, shape_advice,
@@ -39,7 +40,8 @@ from tensorwright.runtime.plan.placement import choose_teams, estimate_seconds, 
 from tensorwright.runtime.plan.plan import (
     ArenaRef, ArgumentSpec, BranchStep, BufferRef, Call, CollectStep, ConstantRef, CopyStep,
     DeviceRef, GrownState, HostStep, InputRef, KernelSpec, KernelStep, LoopStep, OutputRef, Plan,
-    Step, Team, TensorSpec, TypedRef, UnrankedSpec, blocks_of, bytes_of_type, host_ref, is_native,
+    Step, Team, TensorSpec, TypedRef, UnrankedSpec, WrittenState, blocks_of, bytes_of_type,
+    host_ref, is_native,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import (

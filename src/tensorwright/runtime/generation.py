@@ -12,7 +12,7 @@ Source of beams and their scores: BeamSearchScorer of Hugging Face's transformer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -29,6 +29,13 @@ from tensorwright.runtime.sessions import Session
 _IDS, _MASK, _LOGITS = "input_ids", "attention_mask", "logits"
 _UNFINISHED = "\ufffd"  # what the first bytes of a character become
 _POSITIONS = ("position_ids", "cache_position")
+_COUNTS: Mapping[str, Callable[[int, int], int]] = {  # from a position, and more ids there
+    "write_indices": lambda position, more: position,
+    "nonpad_kv_seqlen": lambda position, more: position + more,
+    "total_sequence_length": lambda position, more: position + more,
+    "seqlens_k": lambda position, more: position + more - 1,
+}
+_OF_ROWS = set(_COUNTS) - {"total_sequence_length"}
 _MATRIX = 2
 
 
@@ -44,6 +51,7 @@ def generate(
     stop: Sequence[int] = (),
     block: int = 0,
     drafts: int = 0,
+    state: Mapping[str, str] | None = None,
 ) -> Iterator[int]:
     """Tokens that continue some ids, each as soon as it is chosen.
 
@@ -58,13 +66,17 @@ def generate(
     drafts    the most tokens that a call checks beside its own, if the last tokens were there
               before: it guesses that what followed them follows again. What is chosen does not
               depend on guesses
+    state     as of `session`, where neither names nor the graph say what the cache is
 
     The iterator may be left at any time: the session has read all ids but the last token.
     Raises:  UsageError for a decoder whose inputs are not known, for numbers outside of their
              bounds, and for drafts that the decoder cannot check; InputError for ids that are not
              in the vocabulary; the errors of a call.
     """
-    session = decoder if isinstance(decoder, Session) else decoder.session()
+    if isinstance(decoder, Session) and state is not None:
+        reason, remedy = "the session has its state already", "name it when you make the session"
+        raise refusal("argument state", reason, remedy)
+    session = decoder if isinstance(decoder, Session) else decoder.session(state)
     feed = _Feed.of(session)
     check("drafts", drafts, drafts >= 0, "0 or more")
     given = _numbers(ids)
@@ -93,9 +105,10 @@ def _tokens(
     before, new = History(ids), _read(session, feed, [ids], most)[0]
     left = tokens
     while left:
-        draft = before.draft(min(drafts, left - 1)) if len(new) == 1 else []
-        position = session.position
-        results = session.run(feed.inputs([[*new, *draft]], position))
+        position, room = session.position, session.room
+        spare = left - 1 if room is None else max(0, min(left, room - position) - 1)
+        draft = before.draft(min(drafts, spare)) if len(new) == 1 else []
+        results = session.run(feed.inputs([[*new, *draft]], session))
         scores = results[feed.logits.name]
         rows = scores.reshape(-1, scores.shape[-1])[-1 - len(draft) :]
         for number, row in enumerate(rows):
@@ -133,7 +146,7 @@ def _read(
     is_alone = session.advances_alone
     while end - start > most or (end - start > _LEAST_ALONE and is_alone):
         stop = min(start + most, end - 1)
-        session.advance(feed.inputs([row[start:stop] for row in rows], session.position, pads))
+        session.advance(feed.inputs([row[start:stop] for row in rows], session, pads))
         start = stop
     return [list(row[start:]) for row in rows]
 
@@ -146,6 +159,7 @@ def generate_batch(
     tokens: int = 128,
     stop: Sequence[int] = (),
     block: int = 0,
+    state: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[int | None, ...]]:
     """The next token of each of some prompts, again and again; None where a prompt has ended.
 
@@ -154,16 +168,16 @@ def generate_batch(
 
     If the decoder takes several rows, and a mask where their lengths differ, a call reads all:
     shorter prompts are padded on the left.  Otherwise each prompt has a session.
-    As for `generate`: executable, tokens, stop, block, and what is raised.
+    As for `generate`: executable, tokens, stop, block, state, and what is raised.
     """
-    session = executable.session()
+    session = executable.session(state)
     feed = _Feed.of(session)
     rows = [_numbers(ids) for ids in prompts]
     most = feed.checked(rows, tokens, block)
     samplings = [replace(sampling, seed=sampling.seed + row) for row in range(len(rows))]
     if feed.takes(rows):
         return _rows_of_tokens(session, feed, rows, samplings, tokens, frozenset(stop), most)
-    sessions = [executable.session() for _ in rows]
+    sessions = [executable.session(state) for _ in rows]
     how: Any = {"tokens": tokens, "stop": stop, "block": block}
     return zip_longest(*map(partial(generate, **how), sessions, rows, samplings))
 
@@ -185,7 +199,7 @@ def _rows_of_tokens(
     new = _read(session, feed, rows, most, pads)
     has_ended = [False] * len(rows)
     for _ in range(tokens):
-        results = session.run(feed.inputs(new, session.position, pads))
+        results = session.run(feed.inputs(new, session, pads))
         scores = results[feed.logits.name]
         scores = scores.reshape(len(rows), -1, scores.shape[-1])[:, -1]
         chosen: list[int | None] = [None] * len(rows)
@@ -241,7 +255,7 @@ def generate_beams(
     for length in range(1, tokens + 1):
         best: list[tuple[float, tuple[int, ...], Session]] = []
         for total, made, own in running:
-            results = own.run(feed.inputs([[*made[-1:]] or new], own.position))
+            results = own.run(feed.inputs([[*made[-1:]] or new], own))
             scores = results[feed.logits.name]
             scores = scores.reshape(-1, scores.shape[-1])[-1].astype(np.float64)
             totals = total + scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
@@ -317,13 +331,14 @@ class _Feed:
         is_named = _IDS in free
         ids = free[_IDS] if is_named else next(iter(whole), None)
         others = tuple(spec for spec in free.values() if spec is not ids)
-        unknown = [spec.name for spec in others if spec.name not in (_MASK, *_POSITIONS)]
+        made = (_MASK, *_POSITIONS, *_COUNTS)
+        unknown = [spec.name for spec in others if spec.name not in made]
         if ids is None or unknown:
             listed = ", ".join(map(str, free.values()))
             reason = f"it reads {listed}: which input are the ids is not known"
             if ids is not None:
                 reason = f"generate does not know what its input {unknown[0]} is"
-            remedy = f"give it inputs {_IDS}, {_MASK}, {', '.join(_POSITIONS)}; or call the session"
+            remedy = f"give it inputs {_IDS}, {', '.join(made)}; or call the session"
             raise refusal("decoder", reason, remedy)
         scores = [spec for spec in session.outputs if spec.dtype.is_float and spec.shape]
         logits = next((spec for spec in scores if spec.name == _LOGITS), next(iter(scores), None))
@@ -367,18 +382,37 @@ class _Feed:
         return min(filter(None, (block, self.most, max(map(len, prompts)))))
 
     def inputs(
-        self, ids: Sequence[Sequence[int]], position: int, pads: Sequence[int] = (0,)
+        self, ids: Sequence[Sequence[int]], session: Session, pads: Sequence[int] = (0,)
     ) -> Mapping[str, base.Array]:
-        """The inputs of a call that reads rows of ids at a position, behind so many pads each."""
+        """The inputs of a session's next call, which reads rows of ids behind so many pads each.
+
+        Raises:  InputError if its cache has no room for them.
+        """
+        position, room = session.position, session.room
         new = np.array(ids, self.ids.dtype.numpy)
         end = position + new.shape[1]
+        if room is not None and end > room:
+            raise base.InputError(
+                stage="run",
+                where=f"position {position}",
+                reason=f"the cache has {room} rows, and {end} ids would be in it",
+                remedy="generate fewer tokens, give fewer ids, or begin a new session",
+            )
         places = np.arange(end) - np.array(pads)[:, None]
         arrays = {self.ids.name: new}
         for spec in self.others:
+            if spec.name in _COUNTS:
+                count = _COUNTS[spec.name](position, new.shape[1])
+                rows = len(ids) if spec.name in _OF_ROWS else 1
+                arrays[spec.name] = np.full((rows,) * len(spec.shape), count, spec.dtype.numpy)
+                continue
             made = {
                 _MASK: places >= 0,
                 "position_ids": places[:, position:].clip(0),
                 "cache_position": np.arange(position, end),
             }
             arrays[spec.name] = made[spec.name].astype(spec.dtype.numpy)
+            extent = spec.shape[-1]
+            if spec.name == _MASK and isinstance(extent, int):
+                arrays[spec.name] = np.pad(arrays[spec.name], ((0, 0), (0, extent - end)))
         return arrays

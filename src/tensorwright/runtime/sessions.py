@@ -5,13 +5,15 @@
 
 State is an input with the output that takes its place in the next call: the cache of a decoder, the
 hidden state of a recurrent layer.  A call hands it over without a copy.  A state that grows lies in
-memory with room for more rows: a call writes the new ones behind the others (`GrownState`).
+memory with room for more rows: a call writes the new ones behind the others (`GrownState`).  Into a
+state of fixed length it writes them where the model says (`WrittenState`).
 Sessions share the code and the constants of their executable.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import re
@@ -29,12 +31,13 @@ from tensorwright import base
 from tensorwright.runtime.buffers import empty
 from tensorwright.runtime.inputs import check_array, check_names
 from tensorwright.runtime.plan.call_sizes import solved_sizes
-from tensorwright.runtime.plan.plan import Plan, TensorSpec
+from tensorwright.runtime.plan.plan import Plan, TensorSpec, WrittenState
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 _STATE_WORDS = {"past", "present", "cache", "state", "states", "hidden", "cell", "memory", "kv"}
 _WORDS_OF_TIME = {"past", "present", "new", "next", "out", "in", "prev", "previous", "last", "n"}
 _NEXT = ("n", "N")  # hn is what h becomes
+_NUMBER = "%d"  # in the name of a layer's state
 _ABOUT = "about.json"
 _VERSION = 1
 
@@ -56,14 +59,14 @@ class Callee(Protocol):
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
-        """What extends states in place: with all outputs, and with the state alone."""
+        """What changes states in place: with all outputs, and with the state alone."""
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """Compute all outputs."""
 
 
 class InPlace(Protocol):
-    """An executable that extends states in place: `Executable.in_place`."""
+    """An executable that changes states in place: `Executable.in_place`."""
 
     @property
     def plan(self) -> Plan:
@@ -85,7 +88,7 @@ class InPlace(Protocol):
 
 @dataclass(slots=True)
 class _Rows:
-    """The memory of a state that grows: its first `count` rows are in use; the axis is first.
+    """The memory of a state in place, whose first `count` rows are in use: the growing axis first.
 
     is_shared   whether another session has it, too, so that a call must not write to it
     is_seen     whether the caller has views of it, so that its rows must not change
@@ -114,7 +117,7 @@ class Session:
 
         state   the output that becomes an input in the next call, by the name of that input; if
                 None, names say it: `present.0.key` becomes `past_key_values.0.key`; if they do
-                not, it is the states that grow in place
+                not, it is the states in place; %d stands for 0, 1 and so on
 
         Raises:  UsageError for names that are not of the executable, for tensors of other types,
                  and if no state is found.
@@ -127,7 +130,7 @@ class Session:
         if state is None:
             by_name = state_pairs(executable.inputs, executable.outputs)
             state = by_name or {each.input: each.output for each in states}
-        self._outputs = _checked_pairs(self._inputs, outputs, state)
+        self._outputs = _checked_pairs(self._inputs, outputs, _numbered(state, self._inputs))
         self._growing = {
             name: _growing_axes(self._inputs[name], outputs[made])
             for name, made in self._outputs.items()
@@ -140,11 +143,11 @@ class Session:
         alone = {spec.name for each in self._in_place[1:] for spec in each.outputs}
         if not alone >= {*self._outputs.values()}:
             self._in_place = self._in_place[:1]
-        self._grown = {each.input: each for each in states}
-        self._made = {each.output: each.input for each in self._grown.values()}
+        self._held = {each.input: each for each in states}
+        self._made = {each.output: each.input for each in states}
         self._shapes: dict[str, tuple[int, ...]] = {}  # of the last call, and of its new rows
         self._new: dict[str, tuple[int, ...]] = {}
-        self._steps = 0
+        self._steps, self._written, self._rows_of_call = 0, 0, 0
         self._turn = threading.Lock()
 
     @property
@@ -190,19 +193,40 @@ class Session:
 
     @property
     def position(self) -> int:
-        """The length of a state that grows; the number of calls if none does."""
+        """The length of a state that grows, or the rows that calls wrote into one of fixed length;
+        the number of calls if there is neither.
+        """
         return self._reached() if self._end is None else self._end
 
     def _reached(self) -> int:
         """The position after the last call."""
         growing = [name for name, axes in self._growing.items() if axes]
-        return self._length(growing[0]) if growing else self._steps
+        if growing:
+            return self._length(growing[0])
+        return self._written if self._writes else self._steps
 
     def _length(self, name: str) -> int:
         """The length of a state that grows, after the last call."""
         if name in self._rows:
             return self._rows[name].count
         return self._arrays[name].shape[self._growing[name][-1]] if name in self._arrays else 0
+
+    @property
+    def room(self) -> int | None:
+        """How many rows a state of fixed length has; None without one, or if a call tells it."""
+        state = self._writes
+        if state is None:
+            return None
+        if state.input in self._rows:
+            memory = self._rows[state.input].memory
+            return int(memory.shape[state.order(memory.ndim).index(state.axis)])
+        extent = self._inputs[state.input].shape[state.axis]
+        return extent if isinstance(extent, int) else None
+
+    @property
+    def _writes(self) -> WrittenState | None:
+        """A state into which calls write rows."""
+        return next((s for s in self._held.values() if isinstance(s, WrittenState)), None)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """The outputs of a call, without the state, which goes to the next call.
@@ -220,7 +244,7 @@ class Session:
                     {**inputs, **self._missing(inputs), **self._present()}
                 )
                 self._hold({name: results.pop(made) for name, made in self._outputs.items()})
-            self._steps += 1
+            self._count()
             return results
 
     def advance(self, inputs: Mapping[str, Any]) -> None:
@@ -233,14 +257,19 @@ class Session:
             check_names("input", self.inputs, inputs)
             self._cut()
             is_done = self._run_in_place(self._in_place[1:], inputs) is not None
-            self._steps += is_done
+            if is_done:
+                self._count()
         if not is_done:
             self.run(inputs)
+
+    def _count(self) -> None:
+        self._steps += 1
+        self._written += self._rows_of_call
 
     def _run_in_place(
         self, forms: Sequence[InPlace], inputs: Mapping[str, Any]
     ) -> dict[str, base.Array] | None:
-        """A call that extends its state in place; None if it cannot be one."""
+        """A call that changes its state in place; None if it cannot be one."""
         if not forms:
             return None
         (form,) = forms
@@ -255,11 +284,19 @@ class Session:
                     if each.name in self._made
                 },
             )
+            writes = self._writes
+            self._rows_of_call = 0 if writes is None else base.amount_at(writes.rows, values)
         memory: dict[str, base.Array] = {}
         whole: dict[str, base.Array] = {}
         rows: dict[str, _Rows] = {}
         for output, (count, *row) in self._new.items():
             name = self._made[output]
+            if isinstance(self._held[name], WrittenState):
+                held = self._rows.get(name) or self._zeros(name, (count, *row), inputs)
+                held = replace(held, is_shared=held.is_shared or held.is_seen)
+                rows[name] = held = held.with_room(held.count)
+                whole[name] = memory[output] = held.memory
+                continue
             held = self._rows.get(name) or _Rows(empty((0, *row), self._inputs[name].dtype), 0)
             end = held.count + count
             rows[name] = held = held.with_room(end)
@@ -274,14 +311,36 @@ class Session:
         self._rows = {name: replace(rows[name], count=len(whole[name])) for name in whole}
         return results
 
+    def _zeros(self, name: str, shape: tuple[int, ...], inputs: Mapping[str, Any]) -> _Rows:
+        """A state of fixed length before the first call.
+
+        Raises:  InputError if its length is known neither from the model nor from the inputs.
+        """
+        shapes = {each: np.shape(array) for each, array in inputs.items()}
+        told = solved_sizes(self._executable.inputs, shapes)
+        extents = (each for each in self._inputs[name].shape if isinstance(each, base.Formula))
+        unknown = [size for extent in extents for size in extent.names if size not in told]
+        if unknown:
+            reason = f"how long it is, {unknown[0]}, is known neither from the model nor the inputs"
+            remedy = (
+                f"give it before the first call: session.reset({{{name!r}: zeros}}), or compile "
+                f"with a number: sizes={{{unknown[0]!r}: '256'}}"
+            )
+            raise base.InputError(stage="run", where=f"state {name}", reason=reason, remedy=remedy)
+        memory = empty(shape, self._inputs[name].dtype)
+        memory[...] = 0
+        return _Rows(memory, len(memory))
+
     def _present(self) -> dict[str, base.Array]:
         """The state by the names of inputs, in the shapes of the network."""
         arrays = {}
         for name in self._outputs:
             if name in self._rows:
                 rows = self._rows[name]
-                axis = self._grown[name].axis
-                arrays[name] = np.moveaxis(rows.memory[: rows.count][: self._end], 0, axis)
+                state = self._held[name]
+                end = rows.count if isinstance(state, WrittenState) else self._end
+                order = state.order(rows.memory.ndim)
+                arrays[name] = np.transpose(rows.memory[: rows.count][:end], np.argsort(order))
             elif name in self._arrays:
                 arrays[name] = self._arrays[name]
                 if self._end is not None:
@@ -295,17 +354,18 @@ class Session:
             present = self._present()
             self._arrays = {name: present[name] for name in self._arrays}
             for name, rows in self._rows.items():
-                is_shared = rows.is_shared or rows.is_seen
-                self._rows[name] = _Rows(rows.memory, self._end, is_shared)
-            self._end = None
+                if not isinstance(self._held[name], WrittenState):
+                    is_shared = rows.is_shared or rows.is_seen
+                    self._rows[name] = _Rows(rows.memory, self._end, is_shared)
+            self._written, self._end = self._end, None
 
     def _hold(self, arrays: Mapping[str, base.Array]) -> None:
         """Let arrays, in the shapes of the network, be the state; nobody else writes to them."""
         self._end = None
-        self._arrays = {name: array for name, array in arrays.items() if name not in self._grown}
+        self._arrays = {name: array for name, array in arrays.items() if name not in self._held}
         self._rows = {}
-        for name in arrays.keys() & self._grown.keys():
-            rows = np.moveaxis(arrays[name], self._grown[name].axis, 0)
+        for name in arrays.keys() & self._held.keys():
+            rows = np.transpose(arrays[name], self._held[name].order(arrays[name].ndim))
             memory = empty(rows.shape, self._inputs[name].dtype)
             np.copyto(memory, rows)
             self._rows[name] = _Rows(memory, len(memory))
@@ -323,7 +383,11 @@ class Session:
                 reason = f"{position} is not from 0 to {reached}, where the session is"
                 raise _wrong("position", reason, "give a position that the session has reached")
             for name, axes in self._growing.items():
-                if not axes or self._length(name) != reached:
+                if isinstance(self._held.get(name), WrittenState):
+                    fits = self.room is None or reached <= self.room
+                else:
+                    fits = bool(axes) and self._length(name) == reached
+                if not fits:
                     reason = f"the state {name} does not grow with it"
                     raise _wrong("position", reason, "fork the session at that position before")
             self._end = position
@@ -343,7 +407,7 @@ class Session:
                 for spec in specs[: len(given)]
             }
             self._hold({name: array.copy() for name, array in checked.items()})
-            self._steps = 0
+            self._steps, self._written = 0, 0
 
     def fork(self) -> Session:
         """Another session that continues from the present state, which both share in memory.
@@ -352,7 +416,8 @@ class Session:
         """
         with self._alone():
             other = Session(self._executable, self._outputs)
-            other._arrays, other._steps = dict(self._arrays), self._steps
+            other._arrays = dict(self._arrays)
+            other._steps, other._written = self._steps, self._written
             other._end = self._end
             for name, rows in self._rows.items():
                 rows.is_shared = True
@@ -365,7 +430,8 @@ class Session:
         Raises:  OutputError if it cannot be written.
         """
         with self._alone():
-            about = {"version": _VERSION, "steps": self._steps, "pairs": self._about_pairs()}
+            counts = {"steps": self._steps, "written": self._written}
+            about = {"version": _VERSION, **counts, "pairs": self._about_pairs()}
             content = io.BytesIO()
             with zipfile.ZipFile(content, "w") as archive:
                 archive.writestr(_ABOUT, json.dumps(about, indent=1))
@@ -394,7 +460,7 @@ class Session:
                         )
                         for name in members
                     }
-                    steps = int(about["steps"])
+                    steps, written = int(about["steps"]), int(about.get("written", 0))
             except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
                 raise _refusal(
                     f"file {path}", f"it holds no state of a session ({error})"
@@ -404,7 +470,7 @@ class Session:
                 typed = array.view(spec.dtype.numpy) if spec.dtype is base.DType.BF16 else array
                 arrays[name] = check_array("state", spec, typed)
             self._hold(arrays)
-            self._steps = steps
+            self._steps, self._written = steps, written
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{name} <- {made}" for name, made in self._outputs.items())
@@ -518,6 +584,23 @@ def _growing_axes(taken: TensorSpec, made: TensorSpec) -> tuple[int, ...]:
     """The axes along which a call makes a state longer: the last one is its length."""
     pairs = enumerate(zip(taken.shape, made.shape, strict=True))
     return tuple(at for at, (extent, longer) in pairs if extent != longer)
+
+
+def _numbered(pairs: Any, inputs: Mapping[str, TensorSpec]) -> Any:
+    """Pairs of which past.%d stands for all inputs past.0, past.1 and so on."""
+    if not isinstance(pairs, Mapping):
+        return pairs
+    result = {}
+    for name, made in pairs.items():
+        is_pattern = _NUMBER in str(name)
+        for number in itertools.count():
+            own, its = (str(each).replace(_NUMBER, str(number)) for each in (name, made))
+            if not is_pattern or own not in inputs:
+                break
+            result[own] = its
+        if not is_pattern or number == 0:
+            result[name] = made
+    return result
 
 
 def _checked_pairs(

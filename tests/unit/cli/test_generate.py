@@ -125,6 +125,128 @@ def test_the_end_is_named_beside_the_model(invoke: Invoke, model: Path) -> None:
     assert result.stdout == ids_text(right[: right.index(end) + 1]) + "\n"
 
 
+@pytest.fixture
+def folder(tmp_path: Path, home: Path) -> Path:
+    """A folder as the builder of ONNX Runtime GenAI writes it, with names of a cache of its own."""
+    model = decoder()
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            for at, name in enumerate(names):
+                names[at] = _OWN_NAMES.get(name, name)
+    for value in (*model.graph.input, *model.graph.output):
+        value.name = _OWN_NAMES.get(value.name, value.name)
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "own.onnx").write_bytes(model.SerializeToString())
+    (path / "tokenizer.json").write_text("{}")
+    names = {"inputs": {"past_key_names": "kept.%d"}, "outputs": {"present_key_names": "made.%d"}}
+    about = {
+        "model": {
+            "bos_token_id": 3,
+            "eos_token_id": [],
+            "decoder": {"filename": "own.onnx"} | names,
+        },
+        "search": {"do_sample": False, "temperature": 5.0, "max_length": 12, "num_beams": 1},
+    }
+    (path / "genai_config.json").write_text(json.dumps(about))
+    return path
+
+
+_OWN_NAMES = {"past_key_values.0.key": "kept.0", "present.0.key": "made.0"}
+
+
+def changed(folder: Path, **parts: object) -> dict[str, object]:
+    """The configuration with other parts, which is written."""
+    path = folder / "genai_config.json"
+    about: dict[str, object] = json.loads(path.read_text()) | parts
+    path.write_text(json.dumps(about))
+    return about
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_folder_of_genai(invoke: Invoke, folder: Path) -> None:
+    """Its search: greedy, 12 tokens in all; an end; a first token where the text has none."""
+    right = greedy(PROMPT, 20)
+    result = invoke("generate", folder, text_of(PROMPT))
+    assert result.exit_code == 0, result.output
+    assert result.stdout == text_of(right[:7]) + "\n"
+    assert invoke("generate", folder, "").stdout == text_of(greedy([3], 11)) + "\n"
+    longer = invoke("generate", folder, ids_text(PROMPT), "--ids", "--tokens", 9)
+    assert longer.stdout == ids_text(right[:9]) + "\n"
+    model: dict[str, object] = json.loads((folder / "genai_config.json").read_text())["model"]
+    changed(
+        folder, model=model | {"eos_token_id": right[2]}, search={"do_sample": True, "top_k": 1}
+    )
+    assert invoke("generate", folder, text_of(PROMPT)).stdout == text_of(right[:3]) + "\n"
+    drawn = ("--temperature", 9, "--top-k", 20, "--tokens", 12, "--ids")
+    lines = {
+        invoke("generate", folder, ids_text(PROMPT), *drawn, "--seed", seed).stdout
+        for seed in range(4)
+    }
+    assert len(lines) > 1
+    changed(folder, search={"num_beams": 3, "max_length": 9, "length_penalty": 0.5})
+    line = invoke("generate", folder, ids_text(PROMPT), "--ids").stdout
+    asked = ("--beams", 3, "--length-penalty", 0.5, "--tokens", 4, "--ids")
+    assert line == invoke("generate", folder, ids_text(PROMPT), *asked).stdout
+    defaults = tensorwright.generation_defaults(folder)
+    assert (defaults.beams, defaults.length_penalty, defaults.longest) == (3, 0.5, 9)
+    changed(folder, search={"do_sample": True, "top_k": 1})
+    defaults = tensorwright.generation_defaults(folder)
+    assert defaults.sampling == tensorwright.Sampling(temperature=1.0, top_k=1)
+    assert (defaults.stop, defaults.begin, defaults.state) == (
+        (right[2],),
+        3,
+        {"kept.%d": "made.%d"},
+    )
+
+
+BAD_FOLDERS: dict[str, tuple[dict[str, object], str]] = {
+    "no file": ({"model": {"decoder": {"filename": "none.onnx"}}}, "'none.onnx': there is not"),
+    "no name": ({"model": {}}, "filename is None"),
+    "no object": ({"model": 3}, "model in it is not an object"),
+    "parts": ({"model": {"encoder": {}, "decoder": {}}}, "parts beside a decoder: encoder"),
+    "sequences": ({"search": {"num_return_sequences": 4}}, "several sequences"),
+    "a number": ({"search": {"do_sample": True, "top_p": 7}}, "a number in it is none"),
+    "a word": ({"search": {"max_length": "long"}}, "a number in it is none"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_FOLDERS)
+def test_folders_that_are_refused(invoke: Invoke, folder: Path, bad: str) -> None:
+    parts, reason = BAD_FOLDERS[bad]
+    changed(folder, **parts)
+    result = invoke("generate", folder, "1", "--ids")
+    assert result.exit_code != 0
+    assert reason in result.stderr
+
+
+def test_a_folder_without_a_configuration_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("generate", tmp_path, "1", "--ids")
+    assert "it has no genai_config.json" in result.stderr
+    (tmp_path / "genai_config.json").write_text("[")
+    assert "it is not JSON" in invoke("generate", tmp_path, "1", "--ids").stderr
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        ("kept.%d=made.%d", ""),
+        ("kept.0=made.0", ""),
+        ("kept.0", "it names no input and output"),
+        ("kep.%d=made.%d", "it has no input kep.%d"),
+        ("kept.%d=mad.%d", "it has no output mad.0"),
+        ("kept.0=logits", "cannot become kept.0"),
+        ("input_ids=made.0", "cannot become input_ids"),
+    ],
+)
+def test_states_that_are_named(invoke: Invoke, folder: Path, pair: str, reason: str) -> None:
+    command = ("generate", folder / "own.onnx", ids_text(PROMPT), "--ids", "--tokens", 4)
+    result = invoke(*command, "--state", pair)
+    assert (result.exit_code == 0) is not reason
+    assert reason in result.stderr
+    assert reason or result.stdout == ids_text(greedy(PROMPT, 4)) + "\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

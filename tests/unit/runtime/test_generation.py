@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.decoders import PROMPT, VOCABULARY, decoder, greedy, logits_after
+from tests.decoders import PLACES, PROMPT, VOCABULARY, decoder, greedy, logits_after
 
 from tensorwright.base import InputError, UsageError
 from tensorwright.compiling import compile as compile_model
@@ -41,6 +41,16 @@ def test_tokens_are_those_of_the_whole_sequence(executable: Executable) -> None:
     assert list(generate(executable, PROMPT, tokens=20)) == greedy(PROMPT, 20)
 
 
+@pytest.mark.parametrize("written", ["TensorScatter", "ScatterND"])
+def test_a_cache_of_fixed_length_is_written_until_it_is_full(written: str) -> None:
+    session = compile_model(decoder(written=written)).session()
+    assert list(generate(session, PROMPT, tokens=20, block=2)) == greedy(PROMPT, 20)
+    assert (session.position, session.room) == (24, PLACES)
+    with pytest.raises(InputError, match="the cache has 64 rows, and 65 ids would be in it"):
+        list(generate(session, [7], tokens=50))
+    assert session.position == PLACES
+
+
 @pytest.mark.parametrize(("block", "calls"), [(0, 1), (1, 5), (2, 3), (4, 2), (9, 1)])
 def test_a_prompt_is_read_in_blocks(executable: Executable, block: int, calls: int) -> None:
     session = executable.session()
@@ -53,6 +63,13 @@ def test_a_bound_of_the_model_cuts_the_prompt() -> None:
     session = compile_model(decoder(), sizes={"seq": "1..3"}).session()
     assert list(generate(session, PROMPT, tokens=4)) == greedy(PROMPT, 4)
     assert session.steps == 2 + 3
+
+
+def test_a_session_has_its_state_already(executable: Executable) -> None:
+    state = {"past_key_values.%d.key": "present.%d.key"}
+    assert list(generate(executable, PROMPT, tokens=4, state=state)) == greedy(PROMPT, 4)
+    with pytest.raises(UsageError, match="the session has its state already"):
+        generate(executable.session(), PROMPT, state=state)
 
 
 class Letters:

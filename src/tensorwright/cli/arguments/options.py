@@ -202,19 +202,25 @@ def refuse_given(names: Iterable[str], because: str) -> None:
     because   why they do not apply: "m.tw is an executable, which is already compiled"
     Raises:   UsageError if the command line has one of them; default values are not refused.
     """
+    for name, option in given_options().items():
+        if name in names:
+            raise base.UsageError(
+                stage="cli",
+                where=f"option {option}",
+                reason=f"it does not apply here: {because}",
+                remedy="leave it out",
+            )
+
+
+def given_options() -> dict[str, str]:
+    """The parameters of the running command that its command line gives, with their options."""
     context = click.get_current_context()
-    for parameter in context.command.params:
-        if parameter.name not in names:
-            continue
-        if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
-            continue
-        option = max((*parameter.opts, *parameter.secondary_opts), key=len)
-        raise base.UsageError(
-            stage="cli",
-            where=f"option {option}",
-            reason=f"it does not apply here: {because}",
-            remedy="leave it out",
-        )
+    return {
+        parameter.name: max((*parameter.opts, *parameter.secondary_opts), key=len)
+        for parameter in context.command.params
+        if parameter.name
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }
 
 
 model_argument = click.argument("model", metavar="MODEL")

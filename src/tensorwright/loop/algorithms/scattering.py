@@ -139,6 +139,7 @@ def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> ir.LoopProgram 
 
 
 _FOLDS = {"add": expr.Fn.ADD, "mul": expr.Fn.MUL, "max": expr.Fn.MAX, "min": expr.Fn.MIN}
+_SHARED = "shared"  # the result is the memory of x
 _LINE = 64  # elements of a row that a thread takes at least: more passes over rows take longer
 _MOST_SLICES = 16  # that a dimension of a known extent is shared out in
 _PIECE = 512  # elements that a thread copies at a time
@@ -187,7 +188,8 @@ def scatter_elements(
         return loop(f"i{dim}", width, part)
 
     updated = parallel("s", expr.ceil_div(whole, width), lambda s: nest({}, dims, s))
-    body = ir.block(_copied(source, result), _if_any(shape[axis : axis + 1], updated))
+    updated = _if_any(shape[axis : axis + 1], updated)
+    body = ir.block(_copied(source, result, reduction), updated)
     return program("scatter_elements", (source, indices, updates), (result,), body)
 
 
@@ -218,7 +220,7 @@ def scatter_nd(
     updated = _shared_out(
         row, _width(row, line), lambda part: loop("r", rows, lambda r: part(update(r)))
     )
-    body = ir.block(_copied(source, result), _if_any(shape[:count], updated))
+    body = ir.block(_copied(source, result, reduction), _if_any(shape[:count], updated))
     return program("scatter_nd", (source, indices, updates), (result,), body)
 
 
@@ -304,8 +306,10 @@ def _joined(reduction: str, result: ir.Buffer, position: expr.Index, update: exp
     return ir.Store(result, (position,), value)
 
 
-def _copied(source: ir.Buffer, result: ir.Buffer) -> ir.Stmt:
-    """All of x, in pieces."""
+def _copied(source: ir.Buffer, result: ir.Buffer, reduction: str) -> ir.Stmt:
+    """All of x, in pieces; nothing if the result is its memory."""
+    if reduction == _SHARED:
+        return ir.block()
     (size,) = source.shape
     return _shared_out(
         size, _PIECE, lambda part: part(lambda c: ir.Store(result, (c,), at(source, c)))

@@ -398,6 +398,26 @@ class GrownState:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenState:
+    """An input into whose memory a call writes some rows; the output is the same memory.
+
+    axis   the dimension of the network's tensor along which the rows lie
+    dims   its dimensions in the order of memory
+    rows   how many a call writes
+    """
+
+    input: str
+    output: str
+    axis: int
+    dims: tuple[int, ...]
+    rows: base.Amount
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        """The dimensions of the network's tensor in the order of memory."""
+        return self.dims[:rank]
+
+
+@dataclass(frozen=True, slots=True)
 class Team:
     """Steps begin..end, none of them on the host, share threads that are leased once."""
 
@@ -413,7 +433,7 @@ class Plan:
     sizes   the named sizes in its formulas, sorted by name; an arena of `arena_bytes` has room for
             their capacities
     pieces  of the arena, if a size may grow: with them the arena is laid out again
-    states  that the call extends in place; a step that reads one follows all that write its rows
+    states  that the call changes in place: a step that reads one follows those that write its rows
     """
 
     name: str
@@ -428,7 +448,7 @@ class Plan:
     teams: tuple[Team, ...] = ()
     sizes: tuple[PlanSize, ...] = ()
     pieces: tuple[ArenaPiece, ...] = ()
-    states: tuple[GrownState, ...] = ()
+    states: tuple[GrownState | WrittenState, ...] = ()
 
     @property
     def capacity(self) -> dict[str, int]:

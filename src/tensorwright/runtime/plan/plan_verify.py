@@ -6,7 +6,7 @@ Theorem:  if `verify_plan` does not raise, then
           - steps write only outputs and the arena, and read the arena only where an earlier step
             wrote, in the same memory, whichever branches were taken;
           - kernels use the memory of their target's kind, host steps the host's;
-          - steps read the rows of a state that grows in place when all new ones are written;
+          - steps read the rows of a state in place when all new ones are written;
           - teams are in order, share no step, and have only native steps of one block, with all
             steps of the blocks inside.
 
@@ -42,6 +42,7 @@ from tensorwright.runtime.plan.plan import (
     Team,
     TensorSpec,
     TypedRef,
+    WrittenState,
     blocks_of,
     inner_counts,
     native_steps,
@@ -74,19 +75,27 @@ def verify_plan(plan: Plan) -> None:
             )
 
 
-def is_written_first(plan: Plan, state: GrownState) -> bool:
+def is_written_first(plan: Plan, state: GrownState | WrittenState) -> bool:
     """Whether each step that reads the rows of a state follows all that write its new rows.
 
     plan   one without named sizes
+
+    Steps read a state of fixed length as the output; the input is there for the one that writes.
     """
     whole = [spec.name for spec in plan.inputs].index(state.input)
     new = [spec.name for spec in plan.outputs].index(state.output)
     is_read = False
     for step in plan.steps:
-        for ref, _, is_written in uses_of_step(plan, step):
-            is_read |= isinstance(ref, InputRef) and ref.index == whole
-            if is_written and is_read and isinstance(ref, OutputRef) and ref.index == new:
-                return False
+        uses = tuple(uses_of_step(plan, step))
+        reads = any(isinstance(ref, InputRef) and ref.index == whole for ref, _, _ in uses)
+        writes = any(
+            isinstance(ref, OutputRef) and ref.index == new and is_written
+            for ref, _, is_written in uses
+        )
+        is_read |= reads
+        wrong = reads and not writes if isinstance(state, WrittenState) else writes and is_read
+        if wrong:
+            return False
     return True
 
 
@@ -309,7 +318,7 @@ def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 _KINDS = base.kinds_of(
     *(ArenaRef, ConstantRef, InputRef, OutputRef, DeviceRef, TypedRef),
     *(CopyStep, HostStep, KernelStep, BranchStep, LoopStep, CollectStep),
-    *(ArgumentSpec, KernelSpec, TensorSpec, GrownState, Team, Plan),
+    *(ArgumentSpec, KernelSpec, TensorSpec, GrownState, WrittenState, Team, Plan),
     *(PlanSize, base.Formula, ArenaPiece),
     *(
         base.DType,

@@ -10,8 +10,9 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
-from tensorwright.graph.imports.converters.products import joined_heads, split_heads
-from tensorwright.ops import is_equal, not_decided, number_of, shape_text
+from tensorwright.graph.imports.converters.indexing import rows_written
+from tensorwright.graph.imports.converters.products import joined_heads, masked, split_heads
+from tensorwright.ops import decided, is_equal, not_decided, number_of, shape_text, sizes_of
 
 _FILTER = -10000.0
 
@@ -199,21 +200,21 @@ def _at_positions(call: Call, position: int, length: Index) -> str:
 
 
 def _grouped(call: Call) -> Results:
-    """Attention of one sequence without padding, whose heads of keys serve several of queries.
+    """Attention over a cache, whose heads of keys serve several of queries.
 
-    The cache is what comes before, and the rows of the call follow it: the total length is the sum.
-    Shapes:  q (1, l, h * e), or (1, l, (h + 2 * g) * e) with k and v; k, v (1, l, g * e); past
-             (1, g, p, e) -> (1, l, h * e), present (1, g, p + l, e)
+    One sequence extends its cache by the rows of the call.  In a batch, or where the cache has room
+    already, each example has its own length: its rows are written behind those before, and rows
+    behind its length mean nothing.
+    Shapes:  q (b, l, h * e), or (b, l, (h + 2 * g) * e) with k and v; k, v (b, l, g * e); past
+             (b, g, p, e) -> (b, l, h * e), present (b, g, p + l, e), or (b, g, p, e) with room
     """
     heads, groups = call.integer("num_heads"), call.integer("kv_num_heads")
     if call.integer("smooth_softmax", 0) or any(map(call.has, range(11, len(call.operands)))):
         raise call.unsupported("a sink of attention, and a cache of bytes, are not supported")
     inputs = [call.tensor(0), *(call.tensor(at) for at in (1, 2) if call.has(at))]
     batch, length, width = call.sizes(0)
-    if not is_equal(batch, 1):
-        reason = "sequences of several lengths are not supported"
-        if isinstance(batch, int):
-            raise call.unsupported(reason, "call it with a batch of 1")
+    if not isinstance(batch, int) and not is_equal(batch, 1):
+        reason = "whether sequences have several lengths decides how a cache is written"
         raise not_decided((batch,), reason, f"{batch}=1")
     if len(inputs) == 1:
         size = number_of(width) // (heads + 2 * groups)
@@ -223,17 +224,15 @@ def _grouped(call: Call) -> Results:
     counts = (heads, groups, groups)
     q, k, v = (split_heads(call, x, n) for x, n in zip(inputs, counts, strict=True))
     past: Index = call.sizes(3)[2] if call.has(3) else 0
-    total = past + length
-    given = call.index(6, "total_sequence_length")
-    if not is_equal(given, total):
-        reason = f"its total length is {given}, that of the cache and the new rows {total}"
-        if isinstance(given, int):
-            raise call.unsupported(reason, "give a mask of the cache and the new rows together")
-        raise not_decided((given,), reason, f"{given}={total}")
-    rows = call.piece(call.positions(total, DType.I64), 0, past, total)
+    total = call.index(6, "total_sequence_length")
+    extends = is_equal(batch, 1) and _is_sum(call, total, past, length)
+    first = call.full((1,), past, DType.I64) if extends else _starts(call, total, past, length)
+    count = sizes_of(call.type_of(first))[0]
+    row = call.add("reshape", call.positions(length, DType.I64), shape=(1, length))
+    row = call.add("add", call.add("reshape", first, shape=(count, 1)), row)
     if call.flag("do_rotary"):
-        at = call.add("reshape", call.tensor(9) if call.has(9) else rows, shape=(length,))
-        shape = (1, 1, length, call.extents(7)[1])
+        at = call.tensor(9) if call.has(9) else row
+        shape = (sizes_of(call.type_of(at))[0], 1, length, call.extents(7)[1])
         angles = [
             call.add("reshape", call.take(call.tensor(each), at), shape=shape) for each in (7, 8)
         ]
@@ -241,10 +240,16 @@ def _grouped(call: Call) -> Results:
             _turned(call, x, angles, 2 * shape[3], is_interleaved=call.flag("rotary_interleaved"))
             for x in (q, k)
         )
-    if call.has(3):
-        k = call.add("concat", call.tensor(3), k, axis=2)
-        v = call.add("concat", call.tensor(4), v, axis=2)
-    row = call.add("reshape", rows, shape=(length, 1))
+    present = [k, v]
+    if call.has(3) and extends:
+        present = [call.add("concat", call.tensor(3 + n), x, axis=2) for n, x in enumerate((k, v))]
+    elif call.has(3):
+        caches = [_with_room(call, call.tensor(3 + n), past, total) for n in range(2)]
+        present = [
+            rows_written(call, cache, x, first, 2) for cache, x in zip(caches, (k, v), strict=True)
+        ]
+    seen_k, seen_v = (call.piece(x, 2, 0, total) for x in present)
+    row = call.add("reshape", row, shape=(count, 1, length, 1))
     key = call.add("reshape", call.positions(total, DType.I64), shape=(1, total))
     mask = call.add("less_or_equal", key, row)
     window = call.integer("local_window_size", -1)
@@ -252,11 +257,42 @@ def _grouped(call: Call) -> Results:
         near = call.add("less", call.add("sub", row, key), np.array(window, np.int64))
         mask = call.add("and", mask, near)
     if call.has(10):
-        lost = call.as_array(-np.inf, call.dtype_of(10))
-        mask = call.add("where", mask, call.tensor(10), lost)
+        mask = masked(call, mask, call.tensor(10))
     factors = {"scale": call.real("scale", 0.0), "softcap": call.real("softcap", 0.0)}
-    y = call.add("attention", q, k, v, mask, **factors)
-    return joined_heads(call, y), k, v
+    y = call.add("attention", q, seen_k, seen_v, mask, **factors)
+    return (joined_heads(call, y), *present)
+
+
+def _is_sum(call: Call, total: Index, past: Index, length: Index) -> bool:
+    """Whether the total length is that of the cache and the new rows.
+
+    Raises:  UnsupportedError if it is more.
+    """
+    if is_equal(total, past + length):
+        return True
+    if not decided(total <= past + length):
+        reason = f"its total length is {total}, that of the cache and the new rows {past + length}"
+        remedy = "give a mask of the cache and the new rows together"
+        raise call.unsupported(reason, remedy)
+    return False
+
+
+def _starts(call: Call, total: Index, past: Index, length: Index) -> str:
+    """How many rows each example has before those of the call; a padded prompt has none."""
+    _is_sum(call, total, past, length)
+    last = call.add("cast", call.tensor(5), to=DType.I64)
+    last = call.add("reshape", last, shape=(call.sizes(0)[0],))
+    before = call.add("sub", last, call.full((), length - 1, DType.I64))
+    return call.add("max", before, np.zeros((), np.int64))
+
+
+def _with_room(call: Call, cache: str, past: Index, total: Index) -> str:
+    """A cache that is at least as long as the rows that will be in it; the others are 0."""
+    if decided(past >= total):
+        return cache
+    batch, groups, _, size = sizes_of(call.type_of(cache))
+    rest = call.full((batch, groups, total - past, size), 0.0, call.dtype_of(cache))
+    return call.add("concat", cache, rest, axis=2)
 
 
 ATTENTION: Table = (

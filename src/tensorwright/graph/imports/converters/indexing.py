@@ -18,7 +18,7 @@ from tensorwright.graph.imports.counterparts import AT_POSITIONS, Counterpart
 from tensorwright.graph.imports.folding import size_at
 from tensorwright.graph.imports.formula import formula, positions
 from tensorwright.graph.imports.promotion import as_type
-from tensorwright.ops import axis_in, product_of
+from tensorwright.ops import axis_in, product_of, shape_text, sizes_of
 
 
 def _at_positions(counterpart: Counterpart, call: Call) -> Results:
@@ -50,23 +50,39 @@ def _first_of(call: Call, x: str, k: Index, axis: int) -> Results:
 def _write_to_cache(call: Call) -> Results:
     """TensorScatter: rows of a cache are replaced from a position of each example on."""
     cache, update = call.tensor(0), call.tensor(1)
-    shape, written = call.extents(0), call.extents(1)
+    shape = call.sizes(0)
     axis = call.integer("axis", -2)
     if not -len(shape) <= axis < len(shape) or axis % len(shape) == 0:
-        raise call.unsupported(f"its axis {axis} is none of the cache {shape} but the first")
-    axis %= len(shape)
+        reason = f"its axis {axis} is none of the cache {shape_text(shape)} but the first"
+        raise call.unsupported(reason)
+    starts = positions(call, call.operand(2)) if call.has(2) else None
+    is_circular = call.text("mode", "linear") == "circular"
+    return (rows_written(call, cache, update, starts, axis % len(shape), is_circular=is_circular),)
+
+
+def rows_written(
+    call: Call,
+    cache: str,
+    update: str,
+    starts: str | None,
+    axis: int,
+    *,
+    is_circular: bool = False,
+) -> str:
+    """A cache with rows of each example replaced from a position on; the first one if None."""
+    written = sizes_of(call.type_of(update))
     extent = written[axis]
-    places: Operand = np.arange(extent)[None, :]
-    if call.has(2):
-        starts = call.add("unsqueeze", positions(call, call.operand(2)), axes=(1,))
-        starts = call.add("cast", starts, to=DType.I64)
-        places = call.add("add", starts, places)
-    if call.text("mode", "linear") == "circular":
-        places = call.add("floormod", places, np.array(shape[axis]))
-    rows = call.type_of(places).shape[0]
-    target = (rows, *(extent if at == axis else 1 for at in range(1, len(shape))))
+    places = call.add("reshape", call.positions(extent, DType.I64), shape=(1, extent))
+    if starts is not None:
+        starts = call.add("unsqueeze", starts, axes=(1,))
+        places = call.add("add", call.add("cast", starts, to=DType.I64), places)
+    if is_circular:
+        room = sizes_of(call.type_of(cache))[axis]
+        places = call.add("floormod", places, call.full((), room, DType.I64))
+    rows = sizes_of(call.type_of(places))[0]
+    target = (rows, *(extent if at == axis else 1 for at in range(1, len(written))))
     places = call.add("expand", call.add("reshape", places, shape=target), shape=written)
-    return (call.add("scatter_elements", cache, places, update, axis=axis, reduction="none"),)
+    return call.add("scatter_elements", cache, places, update, axis=axis, reduction="none")
 
 
 def _columns_to_image(call: Call) -> Results:

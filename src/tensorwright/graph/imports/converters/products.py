@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
@@ -9,8 +11,7 @@ from tensorwright.graph.imports.promotion import scaled
 from tensorwright.ops import is_multiple, product_of, sizes_of
 
 _WIDE = (DType.F32, DType.F64)
-_MASK, _PAST_KEY = 3, 4
-
+_MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
 
 _UNREAD = {"softmax_precision", "qk_matmul_output_mode"}  # of outputs that nobody reads
 
@@ -41,11 +42,12 @@ def joined_heads(call: Call, x: str) -> str:
 
 
 def _attention(call: Call) -> Results | None:
-    """The common case; everything else goes the standard's long way."""
+    """The common cases, with a cache or without; everything else goes the standard's long way."""
     inputs = [call.operand(at) for at in range(3)]
     special = (
-        any(call.has(at) for at in range(_PAST_KEY, len(call.operands)))
-        or any(call.wanted[1:])
+        any(call.wanted[3:])
+        or call.has(_PAST_KEY) != call.has(_PAST_VALUE)
+        or (call.has(_PAST_KEY) and call.has(_LENGTHS))
         or any(call.dtype_of(each) not in _WIDE for each in inputs)
         or not call.attributes.keys() <= _SIMPLE
     )
@@ -54,22 +56,60 @@ def _attention(call: Call) -> Results | None:
     q = _heads(call, 0, "q_num_heads")
     k = _heads(call, 1, "kv_num_heads")
     v = _heads(call, 2, "kv_num_heads")
-    mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
-    if mask and call.dtype_of(_MASK) not in (DType.BOOL, call.dtype_of(0)):
-        mask = (call.add("cast", mask[0], to=call.dtype_of(0)),)
-    if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
+    past: Index | None = None
+    if call.has(_PAST_KEY):
+        past = call.sizes(_PAST_KEY)[2]
+        k = call.add("concat", call.tensor(_PAST_KEY), k, axis=2)
+        v = call.add("concat", call.tensor(_PAST_VALUE), v, axis=2)
+    mask = call.tensor(_MASK) if call.has(_MASK) else None
+    if mask is not None and call.dtype_of(_MASK) not in (DType.BOOL, call.dtype_of(0)):
+        mask = call.add("cast", mask, to=call.dtype_of(0))
+    if mask is not None and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
-    y = _attended(call, q, k, v, *mask)
-    return (y if call.rank(0) == 4 else joined_heads(call, y),)
+    is_causal = call.flag("is_causal")
+    if call.has(_LENGTHS) or (is_causal and past is not None):
+        mask, is_causal = _seen(call, q, k, past, mask), False
+    y = _attended(call, q, k, v, *(() if mask is None else (mask,)), is_causal=is_causal)
+    return (y if call.rank(0) == 4 else joined_heads(call, y), k, v)
 
 
-def _attended(call: Call, *operands: Operand) -> str:
+def _seen(call: Call, q: str, k: str, past: Index | None, mask: str | None) -> str:
+    """The mask, with keys behind the length of each example, or behind a row, masked.
+
+    past   the length of the cache, behind which the rows lie; None if they are the last ones of
+           each example
+    """
+    rows, keys = (sizes_of(call.type_of(each))[2] for each in (q, k))
+    key = call.add("reshape", call.positions(keys, DType.I64), shape=(1, keys))
+    row = call.add("reshape", call.positions(rows, DType.I64), shape=(rows, 1))
+    if past is not None:
+        first = call.full((), past, DType.I64)
+        seen = call.add("less_or_equal", key, call.add("add", row, first))
+        return seen if mask is None else masked(call, seen, mask)
+    lengths = call.add("cast", call.tensor(_LENGTHS), to=DType.I64)
+    lengths = call.add("reshape", lengths, shape=(call.sizes(_LENGTHS)[0], 1, 1, 1))
+    seen = call.add("less", key, lengths)
+    if call.flag("is_causal"):
+        first = call.add("sub", lengths, call.full((), rows, DType.I64))
+        before = call.add("less_or_equal", key, call.add("add", row, first))
+        seen = call.add("and", seen, before)
+    return seen if mask is None else masked(call, seen, mask)
+
+
+def masked(call: Call, seen: str, mask: str) -> str:
+    """A mask of words or numbers for the keys that are seen; the others are masked."""
+    if call.dtype_of(mask) is DType.BOOL:
+        return call.add("and", seen, mask)
+    return call.add("where", seen, mask, call.as_array(-math.inf, call.dtype_of(mask)))
+
+
+def _attended(call: Call, *operands: Operand, is_causal: bool) -> str:
     """The values that queries see by keys, under a mask where there is one."""
     return call.add(
         "attention",
         *operands,
         scale=call.real("scale", 0.0),
-        causal=call.flag("is_causal"),
+        causal=is_causal,
         softcap=call.real("softcap", 0.0),
         nan_weights="zero_without_keys" if len(operands) > 3 else "kept",
     )
@@ -163,7 +203,7 @@ def _aten_attention(call: Call) -> Results:
             for each, shape in zip((q, k, v), map(call.sizes, (q, k, v)), strict=True)
         )
     mask = _mask(call, q, k)
-    y = _attended(call, q, k, v, *mask)
+    y = _attended(call, q, k, v, *mask, is_causal=call.flag("is_causal"))
     if len(lead) != 2:
         y = call.add("reshape", y, shape=(*lead, *call.sizes(y)[-2:]))
     return (y,)
