@@ -5,6 +5,7 @@
     simplify     compute_float16_as_float32, graph.simplify    Graph               Graph
     rewrite      recorded_graph, if a search kept one          Graph               Graph
     passes       graph.run_target_passes                       Graph               Graph
+    join         graph.join_products, by Predictor.price      Graph               Graph
     lay out      graph.choose_layouts, by Predictor.price      Graph               Graph
     partition    graph.partition, by Predictor.price           Graph               Partition
     schedule     choose: best_record, or Predictor.best        Workload            Trace
@@ -17,7 +18,7 @@
 
 A network with a state that grows has a second partition, for sessions (`in_place`).
 
-`import_graph` does the first two stages, `recorded_graph` the third one, and `cut` the next three.
+`import_graph` does the first two stages, `recorded_graph` the third one, and `cut` the next four.
 `build_cached` does the stages from replay to compile.  `drivers/tune.py` searches for better
 schedules after the partition.
 """
@@ -46,6 +47,7 @@ from tensorwright.graph import (
     check_memory,
     choose_layouts,
     compute_float16_as_float32,
+    join_products,
     least_sizes,
     likely_workloads,
     partition,
@@ -138,6 +140,7 @@ def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partit
     ):
         lowered = run_target_passes(graph, target)
         if isinstance(target, base.CpuTarget):
+            lowered = join_products(lowered, price)
             lowered = choose_layouts(lowered, target, price)
             if price is not None:
                 selection.suppose(lambda: likely_workloads(lowered), setting_of(target, threads))

@@ -12,6 +12,7 @@ from tensorwright.graph.graph import (
 )
 from tensorwright.graph.infer import operator_of, verify
 from tensorwright.graph.interpret import interpret, last_uses, random_inputs, run_node
+from tensorwright.graph.joined_products import join_products
 from tensorwright.graph.layout import choose_layouts, conversions, describe_layouts
 from tensorwright.graph.nested import require_alone
 from tensorwright.graph.partition import (

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from tensorwright import base, expr, schedule
 from tensorwright.tuning.space import accesses, steps
 from tensorwright.tuning.space.defaults.pack_operand import packed_weights_of
+from tensorwright.tuning.space.defaults.rows import factor_contiguous
 from tensorwright.tuning.space.defaults.short_products import is_alike, short_factors
 from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.roles import only_fold
@@ -92,9 +93,7 @@ def _multiply_short(
     """Take a word's codes apart as short numbers, in registers, and multiply them at once."""
     stored = steps.ensure_epilogue(builder, name, is_alike)
     product = schedule.CacheWrite(name).cached if stored == name else name
-    for stage in builder.state.stages:
-        if stage.name not in (stored, product, sums, unpacked):
-            steps.schedule_at_root(builder, stage.name, target, stage.name)
+    _round_rows(builder, frozenset((stored, product, sums, unpacked)), target)
     work = accesses.points(builder.state.stage(sums).tensor)
     loop, columns = _tile(builder, stored, work, target, instruction.columns)
     builder.do(schedule.ComputeAt(product, stored, loop))
@@ -119,6 +118,34 @@ def _multiply_short(
     word_bytes = instruction.columns * instruction.terms * instruction.weights.size_bytes
     _pack(builder, unpacked, word, columns * word_bytes)
     builder.do(schedule.Tensorize(sums, f"{last}_i", instruction.intrinsic))
+
+
+def _round_rows(builder: SketchBuilder, others: frozenset[str], target: base.CpuTarget) -> None:
+    """Compute the rows, their largest numbers and what they are rounded to, each as a whole.
+
+    What is element-wise before the rows is in the loop that computes them.
+    others   stages that have schedules of their own
+    """
+    stages = builder.state.stages
+    made = {stage.name: schedule.reads_of(stage.tensor) for stage in stages}
+    folding = (stage for stage in stages if stage.tensor.reduction and stage.name not in others)
+    rows = made[next(folding).name] & made.keys()
+    before = set(rows)
+    for stage in reversed(stages):
+        if stage.name in before:
+            before |= made[stage.name]
+    steps.inline_elementwise(builder, keep=frozenset(made.keys() - (before - rows)))
+    factor_contiguous(builder, target, done=others)
+    for stage in builder.state.stages:
+        if stage.name in others:
+            continue
+        if stage.name in made:
+            steps.schedule_at_root(builder, stage.name, target, stage.name)
+            continue
+        (whole,), (folded,) = builder.state.readers(stage.name), stage.tensor.reduce_axes
+        *outer, lanes = (axis.name for axis in stage.tensor.axes)
+        builder.do(schedule.ComputeAt(stage.name, whole.name, outer[-1]))
+        nest(builder, stage.name, (*outer, folded.name), (), lanes)
 
 
 def _fold_blocks(

@@ -53,7 +53,7 @@ def schedule_rows(builder: SketchBuilder, target: CpuTarget, vectors: int = 1) -
     stages = builder.state.stages
     names = frozenset(stage.name for stage in stages)
     packed = frozenset(x.name for x in stages if _has_packed_lanes(builder.state, x, target))
-    _factor_contiguous(builder, target, vectors, names, packed)
+    factor_contiguous(builder, target, vectors, names, packed)
     _compute_by_blocks(builder, target, rows, transposed, packed)
     return True
 
@@ -74,7 +74,7 @@ def _separate(state: schedule.ScheduleState, target: CpuTarget, parts: int, vect
     steps.inline_elementwise(builder)
     tiled = tile_products(builder, target)
     cut = _factor_whole(builder, parts)
-    _factor_contiguous(builder, target, vectors, cut, tiled)
+    factor_contiguous(builder, target, vectors, cut, tiled)
     done = set(tiled)
     for stage in builder.state.stages:
         if stage.name not in done:
@@ -171,7 +171,7 @@ def _order_along(load: expr.Load, axis: expr.Axis, lanes: int) -> tuple[int, ...
     return accesses.dimension_last(len(load.indices), across[0])
 
 
-def _factor_contiguous(
+def factor_contiguous(
     builder: SketchBuilder,
     target: CpuTarget,
     vectors: int = 1,
