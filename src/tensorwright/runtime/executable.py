@@ -219,10 +219,11 @@ class Executable:
         """The texts from which it was built, if they were kept."""
         return dict(self.contents.sources)
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
+    def run(self, inputs: Mapping[str, Any], stop: Stop = NEVER) -> dict[str, base.Array]:
         """Compute all outputs.
 
         inputs   an array for each name of an input
+        stop     if it is set, kernels that have not begun are left out
 
         If an input is an array of DLPack in the memory of the device that runs the code, results
         are there, too. Each is a DeviceArray, which other libraries take by `from_dlpack`.
@@ -233,7 +234,7 @@ class Executable:
         if self._may_be_on_device and self._is_on_device(inputs):
             return self._named(self._call_on_device(inputs))
         given = check_inputs(self._ports, inputs)
-        return self._named(self._for(given)._call(given))
+        return self._named(self._for(given)._call(given, stop))
 
     def __call__(self, *inputs: Any) -> base.Array | tuple[base.Array, ...]:
         """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
@@ -263,7 +264,7 @@ class Executable:
         return start_run(work)
 
     def run_in_place(
-        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array]
+        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array], stop: Stop = NEVER
     ) -> dict[str, base.Array]:
         """As `run`, with some outputs in given memory, which may be a part of an input's.
 
@@ -275,7 +276,7 @@ class Executable:
         sizes = self._sizes_of(given)
         pairs = zip(self._names, sizes.makers, strict=True)
         outputs = tuple(memory[name] if name in memory else maker.make() for name, maker in pairs)
-        return self._named(self._run(given, outputs, sizes, is_in_place=True))
+        return self._named(self._run(given, outputs, sizes, stop, is_in_place=True))
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.

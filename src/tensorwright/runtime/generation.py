@@ -39,7 +39,7 @@ _OF_ROWS = set(_COUNTS) - {"total_sequence_length"}
 _MATRIX = 2
 
 
-_LEAST_ALONE = 32  # ids of a prompt: for so many, one more call costs less than their scores
+_LEAST_ALONE = 12  # ids of a prompt: for so many, one more call costs less than their scores
 
 
 def generate(

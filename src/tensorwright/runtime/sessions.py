@@ -20,6 +20,7 @@ import re
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ import numpy as np
 from tensorwright import base
 from tensorwright.runtime.buffers import empty
 from tensorwright.runtime.inputs import check_array, check_names
+from tensorwright.runtime.native.pool.pending_run import Stop
 from tensorwright.runtime.plan.call_sizes import solved_sizes
 from tensorwright.runtime.plan.plan import Plan, TensorSpec, WrittenState
 from tensorwright.runtime.plan.plan_sizes import PlanSize
@@ -61,8 +63,8 @@ class Callee(Protocol):
     def in_place(self) -> tuple[InPlace, ...]:
         """What changes states in place: with all outputs, and with the state alone."""
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
-        """Compute all outputs."""
+    def run(self, inputs: Mapping[str, Any], stop: Stop) -> dict[str, base.Array]:
+        """Compute all outputs, or what is done when it stops."""
 
 
 class InPlace(Protocol):
@@ -81,9 +83,9 @@ class InPlace(Protocol):
         """Names and types of the outputs."""
 
     def run_in_place(
-        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array]
+        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array], stop: Stop
     ) -> dict[str, base.Array]:
-        """Compute all outputs, some in given memory."""
+        """Compute all outputs, some in given memory, or what is done when it stops."""
 
 
 @dataclass(slots=True)
@@ -149,6 +151,7 @@ class Session:
         self._new: dict[str, tuple[int, ...]] = {}
         self._steps, self._written, self._rows_of_call = 0, 0, 0
         self._turn = threading.Lock()
+        self._stop = Stop()
 
     @property
     def pairs(self) -> dict[str, str]:
@@ -232,17 +235,17 @@ class Session:
         """The outputs of a call, without the state, which goes to the next call.
 
         inputs   an array for each input that is not state
-        Raises:  as `Executable.run`; UsageError while another thread uses the session. The state
-                 stays as it was if the call does not end.
+        Raises:  as `Executable.run`; UsageError while another thread uses the session;
+                 CancelledError after `cancel`. The state stays as it was if the call does not end.
         """
         with self._alone():
             check_names("input", self.inputs, inputs)
             self._cut()
             results = self._run_in_place(self._in_place[:1], inputs)
             if results is None:
-                results = self._executable.run(
-                    {**inputs, **self._missing(inputs), **self._present()}
-                )
+                given = {**inputs, **self._missing(inputs), **self._present()}
+                results = self._executable.run(given, self._stop)
+                self._check_going()
                 self._hold({name: results.pop(made) for name, made in self._outputs.items()})
             self._count()
             return results
@@ -303,9 +306,11 @@ class Session:
             whole[name], memory[output] = held.memory[:end], held.memory[end - count : end]
         others = self._missing(inputs, whole)
         try:
-            results = form.run_in_place({**inputs, **others, **self._arrays, **whole}, memory)
+            given = {**inputs, **others, **self._arrays, **whole}
+            results = form.run_in_place(given, memory, self._stop)
         except base.InputError:
             return None  # the network itself says what is wrong, or computes it for these sizes
+        self._check_going()
         made = {name: results.pop(output) for name, output in self._outputs.items()}
         self._arrays = {name: array for name, array in made.items() if name not in whole}
         self._rows = {name: replace(rows[name], count=len(whole[name])) for name in whole}
@@ -369,6 +374,17 @@ class Session:
             memory = empty(rows.shape, self._inputs[name].dtype)
             np.copyto(memory, rows)
             self._rows[name] = _Rows(memory, len(memory))
+
+    def cancel(self) -> None:
+        """Let the call that another thread is in end before its next kernel, with a CancelledError;
+        if there is none, the next call does. The state stays as it was.
+        """
+        self._stop.set()
+
+    def _check_going(self) -> None:
+        if self._stop:
+            self._stop = Stop()
+            raise CancelledError
 
     def rewind(self, position: int) -> None:
         """Go back to a position; the next call forgets what is behind it, and follows it.

@@ -72,4 +72,4 @@ def test_decoders_are_networks_of_the_zoo() -> None:
     for name in DECODERS:
         check_name("zoo", name)
     graph = read_network("zoo", "decoder_small")
-    assert graph.types["logits"].shape == (1, 1, small.words)
+    assert graph.types["logits"].shape[::2] == (1, small.words)

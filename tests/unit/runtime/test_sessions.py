@@ -147,7 +147,7 @@ def test_a_call_that_fails_leaves_the_state(
         with pytest.raises(InputError):
             session.run(wrong)
 
-    def interrupted(inputs: Any) -> Any:
+    def interrupted(inputs: Any, stop: Any) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -163,16 +163,18 @@ def test_two_threads_need_two_sessions(gru: Executable, monkeypatch: pytest.Monk
     session, entered, go_on = gru.session(), threading.Event(), threading.Event()
     real = gru.run
 
-    def slow(inputs: Any) -> Any:
+    def slow(inputs: Any, stop: Any) -> Any:
         entered.set()
         assert go_on.wait(30)
-        return real(inputs)
+        return real(inputs, stop)
 
     monkeypatch.setattr(gru, "run", slow)
     thread = threading.Thread(target=session.run, args=({"x": drawn(2, 2, 3)},))
     thread.start()
     assert entered.wait(30)
-    for use in (lambda: session.run({"x": drawn(2, 2, 3)}), session.reset, session.fork):
+    x = {"x": drawn(2, 2, 3)}
+    steps = (lambda: session.run(x), lambda: session.advance(x), lambda: session.rewind(0))
+    for use in (*steps, session.reset, session.fork, lambda: session.save("x")):
         with pytest.raises(UsageError, match="another thread"):
             use()
     go_on.set()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,8 @@ from tensorwright import load
 from tensorwright.base import Array, InputError, InternalError
 from tensorwright.compiling import compile as compile_model
 from tensorwright.runtime import Executable, verify_plan
+from tensorwright.runtime.frame import Frame
+from tensorwright.runtime.native.pool.pending_run import Stop
 from tensorwright.runtime.sessions import Session
 
 _FLOAT = TensorProto.FLOAT
@@ -200,8 +206,8 @@ def test_a_call_that_is_killed_leaves_the_state(
         session.run({"x": x})
     real = inner.run_in_place
 
-    def killed(inputs: Any, memory: Any) -> Any:
-        real(inputs, memory)
+    def killed(inputs: Any, memory: Any, stop: Any) -> Any:
+        real(inputs, memory, stop)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -212,6 +218,70 @@ def test_a_call_that_is_killed_leaves_the_state(
     x = drawn(axis, 2, 10)
     np.testing.assert_allclose(session.run({"x": x})["y"], right.run(x), atol=1e-4)
     right.check(session)
+
+
+@pytest.mark.parametrize("call", [Session.run, Session.advance])
+@pytest.mark.parametrize("width", [3, 16])
+def test_a_call_is_cancelled_and_goes_on(
+    width: int, call: Any, executable: Executable, axis: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another thread while it runs, and before it begins; the kernels left are not run."""
+    own = executable if width == 16 else compile_model(model(width, axis))
+    session, right = own.session(), np.zeros((1, 2, width), np.float32)
+    entered, go_on, real = threading.Event(), threading.Event(), Frame.stop_by
+
+    def waiting(frame: Frame, stop: Stop) -> None:
+        entered.set()
+        assert go_on.wait(30)
+        real(frame, stop)
+
+    for number in range(3):
+        x = drawn(axis, 2, number)[..., :width]
+        right += 2 * x.sum(axis)
+        np.testing.assert_allclose(session.run({"x": x})["y"], right, atol=1e-4)
+    before = {name: array.copy() for name, array in session.state.items()}
+    with monkeypatch.context() as patch:
+        patch.setattr(Frame, "stop_by", waiting)
+        thread = threading.Thread(
+            target=lambda: entered.wait(30) and [session.cancel(), go_on.set()]
+        )
+        thread.start()
+        with pytest.raises(CancelledError):
+            call(session, {"x": x})
+        thread.join()
+    session.cancel()
+    with pytest.raises(CancelledError):
+        call(session, {"x": x})
+    assert (session.steps, session.position) == (3, 6)
+    for name, array in session.state.items():
+        np.testing.assert_array_equal(array, before[name])
+    np.testing.assert_allclose(session.run({"x": x})["y"], right + 2 * x.sum(axis), atol=1e-4)
+
+
+_SAVES = """
+import sys, numpy, tensorwright
+session = tensorwright.load(sys.argv[1]).session()
+for number in range(1 << 20):
+    session.run({"x": numpy.full((1, 2, 2, 16), number, "f")})
+    session.save(sys.argv[2])
+    print(number, flush=True)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
+    executable, path = compile_model(model()), tmp_path / "state"
+    executable.save(tmp_path / "net.tw")
+    command = [sys.executable, "-c", _SAVES, os.fspath(tmp_path / "net.tw"), os.fspath(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(20):
+            last = int(process.stdout.readline())
+        process.kill()
+    session = executable.session()
+    session.load(path)
+    assert session.steps > last
+    rows = 2 * np.repeat(np.arange(session.steps, dtype=np.float32), 2)
+    np.testing.assert_array_equal(session.state[PAST][0, 0, :, 0], rows)
 
 
 def test_eight_threads_continue_one_prompt(executable: Executable, axis: int) -> None:

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import click
 import numpy as np
+from onnx import ModelProto, helper, numpy_helper
 
 from tensorwright import base
 from tensorwright.cli.arguments import options
@@ -189,7 +190,7 @@ class _Files:
         paths = {_OURS: saved, _LLAMACPP: source, _ONNXRUNTIME: source}
         if _ONNXRUNTIME in peers and is_gguf(source):
             paths[_ONNXRUNTIME] = folder / "model.onnx"
-            save_proto(whole_model(source), paths[_ONNXRUNTIME])
+            save_proto(_with_last_scores(whole_model(source)), paths[_ONNXRUNTIME])
         return cls(executable, paths)
 
     def bytes_of_token(self, position: int) -> float:
@@ -197,6 +198,18 @@ class _Files:
         sizes = {size.name: 1 for size in self.executable.sizes} | {"past": position}
         moved = (getattr(step, "bytes_moved", 0) for step in self.executable.plan.steps)
         return float(sum(base.amount_at(each, sizes) for each in moved))
+
+
+def _with_last_scores(model: ModelProto) -> ModelProto:
+    """A decoder that computes the scores of the last row alone, as `generate` lets ours do."""
+    (norm,) = (node for node in model.graph.node if "norm" in node.output)
+    ends = {"last": [-1], "end": [np.iinfo(np.int64).max], "axis": [1]}
+    model.graph.initializer.extend(numpy_helper.from_array(np.array(n), k) for k, n in ends.items())
+    last = helper.make_node("Slice", [norm.input[0], *ends], ["last.row"])
+    model.graph.node.insert(list(model.graph.node).index(norm), last)
+    norm.input[0] = "last.row"
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    return model
 
 
 class _Process:

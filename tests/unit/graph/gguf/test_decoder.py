@@ -29,14 +29,13 @@ def file_of(folder: Path, weights: str = "f32", **sizes: Any) -> Path:
 
 def check(path: Path, tolerance: float) -> None:
     """The prompt at once, and token by token, give the scores of NumPy."""
-    wanted = NumpyDecoder(path).logits(IDS)[-1]
+    wanted = NumpyDecoder(path).logits(IDS)
     session = tensorwright.compile(path).session()
     whole = session.run({"input_ids": np.array([IDS])})["logits"]
-    assert np.abs(whole[0, -1] - wanted).max() < tolerance * np.abs(wanted).max()
+    assert np.abs(whole[0] - wanted).max() < tolerance * np.abs(wanted).max()
     session.reset()
-    for each in IDS:
-        steps = session.run({"input_ids": np.array([[each]])})["logits"]
-    assert np.abs(steps[0, -1] - wanted).max() < tolerance * np.abs(wanted).max()
+    steps = [session.run({"input_ids": np.array([[each]])})["logits"][0, 0] for each in IDS]
+    assert np.abs(steps - wanted).max() < tolerance * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "qwen3", "gemma"])
@@ -52,7 +51,7 @@ def test_kinds_of_numbers(tmp_path: Path, weights: str) -> None:
     assert ("dequantize_blocks" in operators) is weights.startswith("Q")
 
 
-@pytest.mark.parametrize("weights", ["f32", "Q8_0", "Q4_0"])
+@pytest.mark.parametrize("weights", ["f32", "Q4_0"])
 @pytest.mark.usefixtures("by_rule")
 def test_a_thousand_steps(tmp_path: Path, weights: str) -> None:
     """The likeliest token is that of the numbers of the file, and its score as near as said."""
@@ -67,6 +66,9 @@ def test_a_thousand_steps(tmp_path: Path, weights: str) -> None:
     made = list(tensorwright.generate(executable, IDS, tokens=1000))
     whole = reference.logits([*IDS, *made[:-1]])
     np.testing.assert_array_equal(made, whole[len(IDS) - 1 :].argmax(-1))
+    session.reset()
+    assert list(tensorwright.generate(session, IDS, tokens=1000, drafts=7)) == made
+    assert session.steps < 500
 
 
 @pytest.mark.parametrize("name", ["Q4_K", "Q5_K", "Q6_K"])

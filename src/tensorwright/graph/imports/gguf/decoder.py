@@ -1,7 +1,7 @@
 """The decoder of a GGUF file as the ONNX model that ONNX Runtime's GenAI would run.
 
     input_ids (1, sequence), past_key_values.N.key, .value (1, groups, past, size)
-        -> logits (1, 1, vocabulary) of the last row, present.N.key, .value
+        -> logits (1, sequence, vocabulary), present.N.key, .value
 
 Weights of few bits stay codes (MatMulNBits, GatherBlockQuantized); f16 and bf16 become f32.  Their
 arrays are made of the file's bytes when the model is imported.
@@ -36,7 +36,6 @@ _PLAIN_SCALINGS = ("none", "linear")
 _TABLE, _HEAD, _FACTORS = "token_embd", "output", "rope_freqs.weight"
 _IDS, _ANGLES = "input_ids", ("cosines", "sines")
 _MOST_ROWS = 512  # of a call: longer prompts are read in several, in less memory
-_END = np.iinfo(np.int64).max
 _MOST = 1 << 24  # of any number that a decoder has
 _CONVERT = "convert the network again"
 _AS_ONNX = "give the network as ONNX"
@@ -330,9 +329,7 @@ class _Decoder:
             x = writer.node("Mul", [x, factor], "rows.scaled")
         for layer in range(self.depth):
             x = self._layer(writer, x, layer)
-        last = [writer.constant(f"last.{n}", np.array([n], np.int64)) for n in (-1, _END, 1)]
-        x = writer.node("Slice", [x, *last], "last")
-        x = writer.norm(x, "output_norm", self.width, self.epsilon, "last.norm")
+        x = writer.norm(x, "output_norm", self.width, self.epsilon, "norm")
         head = _HEAD if f"{_HEAD}.weight" in writer.file.tensors else _TABLE
         writer.product(x, head, (words, self.width), "logits")
         writer.check_all_used()
@@ -344,7 +341,7 @@ class _Decoder:
         inputs += [
             value(f"past_key_values.{each}", 1, self.groups, "past", self.size) for each in caches
         ]
-        outputs = [value("logits", 1, 1, words)]
+        outputs = [value("logits", 1, "sequence", words)]
         outputs += [value(f"present.{each}", 1, self.groups, "total", self.size) for each in caches]
         graph = helper.make_graph(writer.nodes, self.name, inputs, outputs, writer.constants)
         versions = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)]
