@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from onnx import defs
@@ -27,13 +28,10 @@ from tensorwright.graph.onnx_export.call import (
 from tensorwright.ops import as_size, sizes_of
 
 
-def _alike(counterpart: counterparts.Counterpart) -> ExportRule:
-    def rule(call: ExportCall) -> None:
-        call.needs_opset(counterpart.opset)
-        second = [call.size(counterpart.number)] if counterpart.number else []
-        call.alike(counterpart.theirs, *call.node.inputs, *second)
-
-    return rule
+def _alike(counterpart: counterparts.Counterpart, call: ExportCall) -> None:
+    call.needs_opset(counterpart.opset)
+    second = [call.size(counterpart.number)] if counterpart.number else []
+    call.alike(counterpart.theirs, *call.node.inputs, *second)
 
 
 def _clip(call: ExportCall) -> None:
@@ -86,20 +84,17 @@ def _shift(direction: str) -> ExportRule:
     return lambda call: call.emit("BitShift", direction=direction)
 
 
-def _reduce(operator: str) -> ExportRule:
-    def rule(call: ExportCall) -> None:
-        axes = call.node.ints("axes")
-        call.needs_opset(20 if call.type_at(0).dtype is DType.BOOL else 18)
-        call.alike(operator, *call.node.inputs, *([call.constant(axes)] if axes else []))
-
-    return rule
+def _reduce(operator: str, call: ExportCall) -> None:
+    axes = call.node.ints("axes")
+    call.needs_opset(20 if call.type_at(0).dtype is DType.BOOL else 18)
+    call.alike(operator, *call.node.inputs, *([call.constant(axes)] if axes else []))
 
 
 ELEMENTWISE: ExportTable = (
-    *((each.ours, _alike(each)) for each in counterparts.WRITTEN_ALIKE),
-    *((ours, _reduce(theirs)) for theirs, ours, _ in REDUCTIONS),
-    ("reduce_any", _reduce("ReduceMax")),
-    ("reduce_all", _reduce("ReduceMin")),
+    *((each.ours, partial(_alike, each)) for each in counterparts.WRITTEN_ALIKE),
+    *((ours, partial(_reduce, theirs)) for theirs, ours, _ in REDUCTIONS),
+    ("reduce_any", partial(_reduce, "ReduceMax")),
+    ("reduce_all", partial(_reduce, "ReduceMin")),
     ("clip", _clip),
     ("cast", _cast),
     ("fmod", lambda call: call.emit("Mod", fmod=1)),
@@ -318,14 +313,11 @@ def _conv(operator: str) -> ExportRule:
     return lambda call: call.alike(operator, group=call.node.integer("groups"))
 
 
-def _pool(counterpart: counterparts.Counterpart) -> ExportRule:
-    def rule(call: ExportCall) -> None:
-        has_steps = any(d != 1 for d in call.node.ints("dilations"))
-        call.needs_opset(19 if has_steps else 0)
-        is_old = counterpart.theirs == "AveragePool" and not has_steps
-        call.alike(counterpart.theirs, **({"dilations": ()} if is_old else {}))
-
-    return rule
+def _pool(counterpart: counterparts.Counterpart, call: ExportCall) -> None:
+    has_steps = any(d != 1 for d in call.node.ints("dilations"))
+    call.needs_opset(19 if has_steps else 0)
+    is_old = counterpart.theirs == "AveragePool" and not has_steps
+    call.alike(counterpart.theirs, **({"dilations": ()} if is_old else {}))
 
 
 def _attention(call: ExportCall) -> None:
@@ -343,6 +335,6 @@ WINDOWS: ExportTable = (
     ("conv", _conv("Conv")),
     ("conv_integer", _conv("ConvInteger")),
     ("conv_transpose", _conv("ConvTranspose")),
-    *((each.ours, _pool(each)) for each in (counterparts.MAX_POOL, *counterparts.POOLS)),
+    *((each.ours, partial(_pool, each)) for each in (counterparts.MAX_POOL, *counterparts.POOLS)),
     ("attention", _attention),
 )

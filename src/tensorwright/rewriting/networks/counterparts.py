@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
@@ -61,40 +62,34 @@ def _product(terms: TermBuilder, application: Application) -> Terms:
         factor, other = terms.number(arg), application.args[1 - number]
         if factor is not None and terms.shape(other) == application.shape:
             return (terms.apply("scalar_mul", (), other, factor),)
-    return _of_any("ewmul")(terms, application)
+    return _of_any("ewmul", terms, application)
 
 
-def _of_any(operator: str) -> Counterpart:
+def _of_any(operator: str, terms: TermBuilder, application: Application) -> Terms:
     """Of any number of operands, one after the other, broadcast as NumPy does."""
-
-    def counterpart(terms: TermBuilder, application: Application) -> Terms:
-        folded, *others = (terms.stretched(arg, application.shape) for arg in application.args)
-        for other in others:
-            folded = terms.apply(operator, (), folded, other)
-        return (folded,)
-
-    return counterpart
+    folded, *others = (terms.stretched(arg, application.shape) for arg in application.args)
+    for other in others:
+        folded = terms.apply(operator, (), folded, other)
+    return (folded,)
 
 
-def _function(operator: operators.RewriteOperator) -> Counterpart:
+def _function(
+    operator: operators.RewriteOperator, terms: TermBuilder, application: Application
+) -> Terms:
     """With its parameters as attributes; of one operand, and vectors as large as its rows."""
-
-    def counterpart(terms: TermBuilder, application: Application) -> Terms:
-        node, (_, *vectors) = application.node, application.args
-        rows = application.shape[node.integer("axis") :] if vectors else ()
-        if len(vectors) + 1 != operator.arity or any(terms.shape(v) != rows for v in vectors):
-            return None
-        params: list[Param] = []
-        for each in operator.parameters:
-            if each is operators.AXIS:
-                params.append(node.integer(each.name) % len(application.shape))
-            elif each.words:
-                params.append(str(node.attribute_map[each.name]))
-            else:
-                params.append(operators.number_word(node.number(each.name)))
-        return (terms.apply(operator.name, tuple(params), *application.args),)
-
-    return counterpart
+    node, (_, *vectors) = application.node, application.args
+    rows = application.shape[node.integer("axis") :] if vectors else ()
+    if len(vectors) + 1 != operator.arity or any(terms.shape(v) != rows for v in vectors):
+        return None
+    params: list[Param] = []
+    for each in operator.parameters:
+        if each is operators.AXIS:
+            params.append(node.integer(each.name) % len(application.shape))
+        elif each.words:
+            params.append(str(node.attribute_map[each.name]))
+        else:
+            params.append(operators.number_word(node.number(each.name)))
+    return (terms.apply(operator.name, tuple(params), *application.args),)
 
 
 def _matmul(terms: TermBuilder, application: Application) -> Terms:
@@ -171,29 +166,26 @@ def _window(node: Node, shape: Shape, kernel: Shape) -> tuple[Param, ...] | None
     return (*strides, operators.padding_word(pads, steps))
 
 
-def _pool(operator: str) -> Counterpart:
-    def counterpart(terms: TermBuilder, application: Application) -> Terms:
-        node, (x,) = application.node, application.args
-        kernel = node.ints("kernel")
-        window = _window(node, terms.shape(x), kernel)
-        if window is None or node.integer("ceil_mode"):
-            return None
-        if any(step != 1 for step in node.ints("dilations")):
-            return None
-        taps = _of_images(kernel, 1)
-        if not operators.holds_elements(window[-1], taps):
-            return None
-        if (
-            operator == "avg_pool"
-            and any(node.ints("pads"))
-            and not bool(node.integer("count_include_pad"))
-        ):
-            return None
-        over = f"{operator}3d" if len(application.shape) == 5 else operator
-        pooled = terms.apply(over, (*taps, *window), _as_images(terms, x))
-        return (terms.reshaped(pooled, application.shape),)
-
-    return counterpart
+def _pool(operator: str, terms: TermBuilder, application: Application) -> Terms:
+    node, (x,) = application.node, application.args
+    kernel = node.ints("kernel")
+    window = _window(node, terms.shape(x), kernel)
+    if window is None or node.integer("ceil_mode"):
+        return None
+    if any(step != 1 for step in node.ints("dilations")):
+        return None
+    taps = _of_images(kernel, 1)
+    if not operators.holds_elements(window[-1], taps):
+        return None
+    if (
+        operator == "avg_pool"
+        and any(node.ints("pads"))
+        and not bool(node.integer("count_include_pad"))
+    ):
+        return None
+    over = f"{operator}3d" if len(application.shape) == 5 else operator
+    pooled = terms.apply(over, (*taps, *window), _as_images(terms, x))
+    return (terms.reshaped(pooled, application.shape),)
 
 
 def _transpose(terms: TermBuilder, application: Application) -> Terms:
@@ -247,18 +239,14 @@ def _slice(terms: TermBuilder, application: Application) -> Terms:
     return None
 
 
-def _reduction(operator: str) -> Counterpart:
+def _reduction(operator: str, terms: TermBuilder, application: Application) -> Terms:
     """Along one dimension after the other: each stays with extent 1 until the end."""
-
-    def counterpart(terms: TermBuilder, application: Application) -> Terms:
-        node, (x,) = application.node, application.args
-        rank = len(terms.shape(x))
-        folded = x
-        for axis in sorted({a % rank for a in node.ints("axes")} or range(rank)):
-            folded = terms.apply(operator, (axis,), folded)
-        return (terms.reshaped(folded, application.shape),)
-
-    return counterpart
+    node, (x,) = application.node, application.args
+    rank = len(terms.shape(x))
+    folded = x
+    for axis in sorted({a % rank for a in node.ints("axes")} or range(rank)):
+        folded = terms.apply(operator, (axis,), folded)
+    return (terms.reshaped(folded, application.shape),)
 
 
 def _rows(terms: TermBuilder, application: Application) -> Terms:
@@ -312,14 +300,14 @@ MIXED = frozenset({"gather", "where"})
 """Some of their operands are positions or truth, which rules do not cover."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
-        **{name: _of_any(f"ew{name}") for name in operators.ARITHMETIC},
+        **{name: partial(_of_any, f"ew{name}") for name in operators.ARITHMETIC},
         "mul": _product,
-        **{each.name: _function(each) for each in operators.ALIKE_IN_NETWORKS},
+        **{each.name: partial(_function, each) for each in operators.ALIKE_IN_NETWORKS},
         "matmul": _matmul,
         "gemm": _gemm,
         "conv": _convolution,
-        "max_pool": _pool("max_pool"),
-        "average_pool": _pool("avg_pool"),
+        "max_pool": partial(_pool, "max_pool"),
+        "average_pool": partial(_pool, "avg_pool"),
         "transpose": _transpose,
         "reshape": _reshape,
         "squeeze": _reshape,
@@ -329,7 +317,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "concat": _concat,
         "split": _split,
         "slice": _slice,
-        **{name: _reduction(name) for name in sorted(operators.REDUCTIONS)},
+        **{name: partial(_reduction, name) for name in sorted(operators.REDUCTIONS)},
         "gather": _rows,
         "where": _where,
     }

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
-from tensorwright.graph.imports.call import Call, Converter, Results, Table, Tensor
+from tensorwright.graph.imports.call import Call, Results, Table, Tensor
 from tensorwright.graph.imports.counterparts import VARIADIC
 from tensorwright.graph.imports.formula import by_formula, formula
 from tensorwright.graph.imports.promotion import as_float, as_type, common_type, promoted, scaled
 from tensorwright.graph.imports.tensors import dtype_of
 
 
-def _variadic(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        operands = call.tensors()
-        if len(operands) == 1:
-            return (operands[0],)
-        chosen = "add" if operator == "sum" and len(operands) == 2 else operator
-        return (call.add(chosen, *operands),)
-
-    return convert
+def _variadic(operator: str, call: Call) -> Results:
+    operands = call.tensors()
+    if len(operands) == 1:
+        return (operands[0],)
+    chosen = "add" if operator == "sum" and len(operands) == 2 else operator
+    return (call.add(chosen, *operands),)
 
 
 def _dropout(call: Call) -> Results:
@@ -74,7 +72,7 @@ def _bit_shift(call: Call) -> Results:
 
 
 ELEMENTWISE: Table = (
-    *((each.theirs, _variadic(each.ours)) for each in VARIADIC),
+    *((each.theirs, partial(_variadic, each.ours)) for each in VARIADIC),
     ("Identity", lambda call: (call.operand(0),)),
     ("Dropout", _dropout),
     ("Clip", _clip),
@@ -228,22 +226,16 @@ def _round(call: Call) -> Results:
     return (formula(call, "round(x * scale) / scale", x=x, scale=10.0**decimals),)
 
 
-def _rounded(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        x = call.tensor("self")
-        return (call.add(operator, x) if call.dtype_of(x).is_float else x,)
-
-    return convert
+def _rounded(operator: str, call: Call) -> Results:
+    x = call.tensor("self")
+    return (call.add(operator, x) if call.dtype_of(x).is_float else x,)
 
 
-def _or_of_bools(operator: str, of_bools: str) -> Converter:
-    def convert(call: Call) -> Results:
-        """One operator, and another one if all operands are bools."""
-        operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
-        chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
-        return (call.add(chosen, *operands),)
-
-    return convert
+def _or_of_bools(operator: str, of_bools: str, call: Call) -> Results:
+    """One operator, and another one if all operands are bools."""
+    operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
+    chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
+    return (call.add(chosen, *operands),)
 
 
 def _aten_where(call: Call) -> Results:
@@ -304,12 +296,12 @@ ATEN_ELEMENTWISE: Table = (
     ("prelu _prelu_kernel", _prelu),
     ("glu", _glu),
     ("round", _round),
-    *((name, _rounded(name)) for name in ("floor", "ceil", "trunc")),
-    ("mul multiply", _or_of_bools("mul", "and")),
-    ("bitwise_and __and__", _or_of_bools("bitwise_and", "and")),
-    ("bitwise_or __or__", _or_of_bools("bitwise_or", "or")),
-    ("bitwise_xor __xor__", _or_of_bools("bitwise_xor", "xor")),
-    ("bitwise_not", _or_of_bools("bitwise_not", "not")),
+    *((name, partial(_rounded, name)) for name in ("floor", "ceil", "trunc")),
+    ("mul multiply", partial(_or_of_bools, "mul", "and")),
+    ("bitwise_and __and__", partial(_or_of_bools, "bitwise_and", "and")),
+    ("bitwise_or __or__", partial(_or_of_bools, "bitwise_or", "or")),
+    ("bitwise_xor __xor__", partial(_or_of_bools, "bitwise_xor", "xor")),
+    ("bitwise_not", partial(_or_of_bools, "bitwise_not", "not")),
     ("where", _aten_where),
     ("nan_to_num", _nan_to_num),
     ("clone contiguous detach alias lift_fresh_copy lift_fresh positive", _same),

@@ -12,7 +12,7 @@ import numpy as np
 from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table, Tensor
+from tensorwright.graph.imports.call import Call, Operand, Results, Table, Tensor
 from tensorwright.graph.imports.converters.windows import per_dimension
 from tensorwright.graph.imports.counterparts import AT_POSITIONS, Counterpart
 from tensorwright.graph.imports.folding import size_at
@@ -211,28 +211,25 @@ _REDUCTIONS = {
 }
 
 
-def _scatter(given: str = "") -> Converter:
-    def convert(call: Call) -> Results:
-        """Values of `src`, or one number, at positions along a dimension."""
-        x, index = call.tensor("self"), positions(call, call.tensor("index"))
-        axis, dtype = call.axis(call.rank(x)), call.dtype_of(x)
-        if call.has("src"):
-            updates = call.cast(call.tensor("src"), dtype)
-            for at, (own, wanted) in enumerate(
-                zip(call.sizes(updates), call.sizes(index), strict=True)
-            ):
-                if own != wanted:
-                    updates = call.piece(updates, at, 0, wanted)
-        else:
-            updates = as_type(call, call.get("value"), dtype)
-            updates = call.add("expand", updates, shape=call.sizes(index))
-        asked = given or call.text("reduce", "")
-        if asked and (asked not in _REDUCTIONS or not call.flag("include_self", default=True)):
-            raise call.unsupported(f"its reduction {asked} is not supported")
-        reduction = _REDUCTIONS[asked] if asked else "none"
-        return (call.add("scatter_elements", x, index, updates, axis=axis, reduction=reduction),)
-
-    return convert
+def _scatter(call: Call, given: str = "") -> Results:
+    """Values of `src`, or one number, at positions along a dimension."""
+    x, index = call.tensor("self"), positions(call, call.tensor("index"))
+    axis, dtype = call.axis(call.rank(x)), call.dtype_of(x)
+    if call.has("src"):
+        updates = call.cast(call.tensor("src"), dtype)
+        for at, (own, wanted) in enumerate(
+            zip(call.sizes(updates), call.sizes(index), strict=True)
+        ):
+            if own != wanted:
+                updates = call.piece(updates, at, 0, wanted)
+    else:
+        updates = as_type(call, call.get("value"), dtype)
+        updates = call.add("expand", updates, shape=call.sizes(index))
+    asked = given or call.text("reduce", "")
+    if asked and (asked not in _REDUCTIONS or not call.flag("include_self", default=True)):
+        raise call.unsupported(f"its reduction {asked} is not supported")
+    reduction = _REDUCTIONS[asked] if asked else "none"
+    return (call.add("scatter_elements", x, index, updates, axis=axis, reduction=reduction),)
 
 
 def _index_put(call: Call) -> Results:
@@ -305,8 +302,8 @@ def _histogram(call: Call) -> Results:
 ATEN_INDEXING: Table = (
     ("gather", _gather),
     ("index _unsafe_index", _index),
-    ("scatter scatter_reduce", _scatter()),
-    ("scatter_add", _scatter("add")),
+    ("scatter scatter_reduce", _scatter),
+    ("scatter_add", partial(_scatter, given="add")),
     ("index_put _unsafe_index_put", _index_put),
     ("topk", _aten_top_k),
     ("sort", _sort),

@@ -9,7 +9,7 @@ from functools import partial
 from tensorwright import expr, ops
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
+from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.folding import sizes_from
 
 
@@ -230,15 +230,12 @@ def _pixel_shuffle(call: Call) -> Results:
     return (y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:])),)
 
 
-def _triangle(*, upper: bool) -> Converter:
-    def convert(call: Call) -> Results:
-        x = call.tensor("self")
-        dtype = call.dtype_of(x)
-        wide = call.cast(x, DType.U8 if dtype is DType.BOOL else dtype)
-        y = call.add("trilu", wide, upper=upper, k=call.size("diagonal", 0))
-        return (call.cast(y, dtype),)
-
-    return convert
+def _triangle(call: Call, *, upper: bool) -> Results:
+    x = call.tensor("self")
+    dtype = call.dtype_of(x)
+    wide = call.cast(x, DType.U8 if dtype is DType.BOOL else dtype)
+    y = call.add("trilu", wide, upper=upper, k=call.size("diagonal", 0))
+    return (call.cast(y, dtype),)
 
 
 ATEN_MOVEMENT: Table = (
@@ -254,6 +251,6 @@ ATEN_MOVEMENT: Table = (
     ("repeat tile", _repeat),
     ("repeat_interleave", _repeat_interleave),
     ("pixel_shuffle", _pixel_shuffle),
-    ("triu", _triangle(upper=True)),
-    ("tril", _triangle(upper=False)),
+    ("triu", partial(_triangle, upper=True)),
+    ("tril", partial(_triangle, upper=False)),
 )

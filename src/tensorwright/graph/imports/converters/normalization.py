@@ -8,7 +8,7 @@ from functools import partial
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import Call, Converter, Results, Table, in_single_precision
+from tensorwright.graph.imports.call import Call, Results, Table, in_single_precision
 from tensorwright.graph.imports.counterparts import SOFTMAXES, TRAILING_NORMS, Counterpart
 from tensorwright.graph.imports.formula import formula
 from tensorwright.graph.imports.promotion import as_float, as_type
@@ -31,19 +31,16 @@ REDUCTIONS = (
 _ON_BOOLS = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}
 
 
-def _reduce(operator: str, axes_are_input_from: int) -> Converter:
-    def convert(call: Call) -> Results:
-        chosen = operator
-        if call.dtype_of(0) is DType.BOOL:
-            chosen = _ON_BOOLS.get(operator, operator)
-        axes = call.optional_ints(1, "axes", input_from=axes_are_input_from)
-        keepdims = call.flag("keepdims", default=True)
-        keeps_all = not axes and call.flag("noop_with_empty_axes")
-        if keeps_all or call.rank(0) == 0:
-            return _without_axes(call, operator)
-        return (call.add(chosen, call.tensor(0), axes=axes, keepdims=keepdims),)
-
-    return convert
+def _reduce(operator: str, axes_are_input_from: int, call: Call) -> Results:
+    chosen = operator
+    if call.dtype_of(0) is DType.BOOL:
+        chosen = _ON_BOOLS.get(operator, operator)
+    axes = call.optional_ints(1, "axes", input_from=axes_are_input_from)
+    keepdims = call.flag("keepdims", default=True)
+    keeps_all = not axes and call.flag("noop_with_empty_axes")
+    if keeps_all or call.rank(0) == 0:
+        return _without_axes(call, operator)
+    return (call.add(chosen, call.tensor(0), axes=axes, keepdims=keepdims),)
 
 
 def _without_axes(call: Call, operator: str) -> Results:
@@ -60,7 +57,9 @@ def _without_axes(call: Call, operator: str) -> Results:
             return (call.operand(0),)
 
 
-REDUCTION: Table = (*((theirs, _reduce(ours, version)) for theirs, ours, version in REDUCTIONS),)
+REDUCTION: Table = (
+    *((theirs, partial(_reduce, ours, version)) for theirs, ours, version in REDUCTIONS),
+)
 
 
 _WIDE = (DType.F32, DType.F64)
@@ -137,24 +136,21 @@ def _mean_variance(call: Call) -> Results:
     return (formula(call, text, x=call.tensor(0), axes=call.integers("axes", (0, 2, 3))),)
 
 
-def _softmax(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        """Before operator set 13 the dimensions from `axis` on are one row."""
-        x, shape = call.tensor(0), call.sizes(0)
-        if call.opset >= 13:
-            return (call.add(operator, x, axis=call.integer("axis", -1)),)
-        rank = len(shape)
-        axis = call.integer("axis", 1)
-        axis += rank if axis < 0 else 0
-        if not 0 <= axis <= rank:
-            raise call.unsupported(f"its axis {axis} is none of {rank} dimensions")
-        if axis == rank - 1 or math.prod(shape[axis + 1 :]) == 1:
-            return (call.add(operator, x, axis=min(axis, rank - 1)),)
-        flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-        rows = call.add("reshape", x, shape=flat)
-        return (call.add("reshape", call.add(operator, rows, axis=1), shape=shape),)
-
-    return convert
+def _softmax(operator: str, call: Call) -> Results:
+    """Before operator set 13 the dimensions from `axis` on are one row."""
+    x, shape = call.tensor(0), call.sizes(0)
+    if call.opset >= 13:
+        return (call.add(operator, x, axis=call.integer("axis", -1)),)
+    rank = len(shape)
+    axis = call.integer("axis", 1)
+    axis += rank if axis < 0 else 0
+    if not 0 <= axis <= rank:
+        raise call.unsupported(f"its axis {axis} is none of {rank} dimensions")
+    if axis == rank - 1 or math.prod(shape[axis + 1 :]) == 1:
+        return (call.add(operator, x, axis=min(axis, rank - 1)),)
+    flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+    rows = call.add("reshape", x, shape=flat)
+    return (call.add("reshape", call.add(operator, rows, axis=1), shape=shape),)
 
 
 NORMALIZATION: Table = (
@@ -162,7 +158,7 @@ NORMALIZATION: Table = (
     ("InstanceNormalization", _instance_norm),
     *((each.theirs, partial(_trailing_norm, each)) for each in TRAILING_NORMS),
     ("MeanVarianceNormalization", in_single_precision(_mean_variance, NARROW)),
-    *((each.theirs, _softmax(each.ours)) for each in SOFTMAXES),
+    *((each.theirs, partial(_softmax, each.ours)) for each in SOFTMAXES),
 )
 
 
@@ -245,12 +241,9 @@ def _aten_instance_norm(call: Call) -> Results:
     return _by_channel(call, "instance_norm")
 
 
-def _aten_softmax(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
-        return (call.add(operator, x, axis=call.axis(call.rank(x))),)
-
-    return convert
+def _aten_softmax(operator: str, call: Call) -> Results:
+    x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
+    return (call.add(operator, x, axis=call.axis(call.rank(x))),)
 
 
 def _safe_softmax(call: Call) -> Results:
@@ -281,45 +274,36 @@ def _reduced(call: Call, operator: str, x: str) -> str:
 
 
 def _aten_reduce(
-    operator: str, integers: DType | None = None, *, floats: bool = False
-) -> Converter:
-    def convert(call: Call) -> Results:
-        """Small integers and bools are summed as i64; with `floats`, integers become floats."""
-        x = call.cast(call.tensor("self"), call.dtype())
-        if floats:
-            x = as_float(call, x)
-        elif integers is not None and not call.has("dtype") and not call.dtype_of(x).is_float:
-            x = call.cast(x, integers)
-        return (_reduced(call, operator, x),)
-
-    return convert
+    operator: str, call: Call, integers: DType | None = None, *, floats: bool = False
+) -> Results:
+    """Small integers and bools are summed as i64; with `floats`, integers become floats."""
+    x = call.cast(call.tensor("self"), call.dtype())
+    if floats:
+        x = as_float(call, x)
+    elif integers is not None and not call.has("dtype") and not call.dtype_of(x).is_float:
+        x = call.cast(x, integers)
+    return (_reduced(call, operator, x),)
 
 
-def _reduce_bools(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        return (_reduced(call, operator, call.cast(call.tensor("self"), DType.BOOL)),)
-
-    return convert
+def _reduce_bools(operator: str, call: Call) -> Results:
+    return (_reduced(call, operator, call.cast(call.tensor("self"), DType.BOOL)),)
 
 
-def _greatest(reduction: str, search: str, both: str) -> Converter:
-    def convert(call: Call) -> Results:
-        """The greatest of all elements or of two tensors; along a dimension, with positions."""
-        x = call.tensor("self")
-        if call.has("other"):
-            dtype = call.dtype_of(x)
-            return (call.add(both, x, as_type(call, call.get("other"), dtype)),)
-        if not call.has("dim"):
-            return (_reduced(call, reduction, x),)
-        axis, keepdims = call.axis(call.rank(x)), call.flag("keepdim")
-        if not call.rank(x):
-            return (x, call.full((), 0, DType.I64))
-        return (
-            call.add(reduction, x, axes=(axis,), keepdims=keepdims),
-            call.add(search, x, axis=axis, keepdims=keepdims),
-        )
-
-    return convert
+def _greatest(reduction: str, search: str, both: str, call: Call) -> Results:
+    """The greatest of all elements or of two tensors; along a dimension, with positions."""
+    x = call.tensor("self")
+    if call.has("other"):
+        dtype = call.dtype_of(x)
+        return (call.add(both, x, as_type(call, call.get("other"), dtype)),)
+    if not call.has("dim"):
+        return (_reduced(call, reduction, x),)
+    axis, keepdims = call.axis(call.rank(x)), call.flag("keepdim")
+    if not call.rank(x):
+        return (x, call.full((), 0, DType.I64))
+    return (
+        call.add(reduction, x, axes=(axis,), keepdims=keepdims),
+        call.add(search, x, axis=axis, keepdims=keepdims),
+    )
 
 
 def _least_and_greatest(call: Call) -> Results:
@@ -327,16 +311,13 @@ def _least_and_greatest(call: Call) -> Results:
     return tuple(_reduced(call, each, x) for each in ("reduce_min", "reduce_max"))
 
 
-def _search(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        x = call.tensor("self")
-        if call.has("dim"):
-            axis = call.axis(call.rank(x))
-            return (call.add(operator, x, axis=axis, keepdims=call.flag("keepdim")),)
-        flat = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
-        return (call.add(operator, flat, axis=0, keepdims=False),)
-
-    return convert
+def _search(operator: str, call: Call) -> Results:
+    x = call.tensor("self")
+    if call.has("dim"):
+        axis = call.axis(call.rank(x))
+        return (call.add(operator, x, axis=axis, keepdims=call.flag("keepdim")),)
+    flat = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
+    return (call.add(operator, flat, axis=0, keepdims=False),)
 
 
 def _variance(call: Call) -> Results:
@@ -379,14 +360,11 @@ def _weight_norm(call: Call) -> Results:
     return (call.add("mul", weight, call.add("div", wanted, norm)), norm)
 
 
-def _running(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        x = call.cast(call.tensor("self"), call.dtype())
-        if not call.dtype_of(x).is_float and not call.has("dtype"):
-            x = call.cast(x, DType.I64)
-        return (call.add(operator, x, axis=call.axis(call.rank(x))),)
-
-    return convert
+def _running(operator: str, call: Call) -> Results:
+    x = call.cast(call.tensor("self"), call.dtype())
+    if not call.dtype_of(x).is_float and not call.has("dtype"):
+        x = call.cast(x, DType.I64)
+    return (call.add(operator, x, axis=call.axis(call.rank(x))),)
 
 
 ATEN_NORMALIZATION: Table = (
@@ -396,25 +374,25 @@ ATEN_NORMALIZATION: Table = (
     ("_native_batch_norm_legit_no_training cudnn_batch_norm", _aten_batch_norm),
     ("group_norm native_group_norm", _group_norm),
     ("instance_norm", _aten_instance_norm),
-    *((f"{each.ours} _{each.ours}", _aten_softmax(each.ours)) for each in SOFTMAXES[:2]),
+    *((f"{each.ours} _{each.ours}", partial(_aten_softmax, each.ours)) for each in SOFTMAXES[:2]),
     ("_safe_softmax", _safe_softmax),
-    ("mean", _aten_reduce("reduce_mean", floats=True)),
-    ("sum", _aten_reduce("reduce_sum", DType.I64)),
-    ("prod", _aten_reduce("reduce_prod", DType.I64)),
-    ("amax", _aten_reduce("reduce_max")),
-    ("amin", _aten_reduce("reduce_min")),
-    ("logsumexp", _aten_reduce("reduce_log_sum_exp", floats=True)),
-    ("any", _reduce_bools("reduce_any")),
-    ("all", _reduce_bools("reduce_all")),
-    ("max", _greatest("reduce_max", "argmax", "max")),
-    ("min", _greatest("reduce_min", "argmin", "min")),
+    ("mean", partial(_aten_reduce, "reduce_mean", floats=True)),
+    ("sum", partial(_aten_reduce, "reduce_sum", integers=DType.I64)),
+    ("prod", partial(_aten_reduce, "reduce_prod", integers=DType.I64)),
+    ("amax", partial(_aten_reduce, "reduce_max")),
+    ("amin", partial(_aten_reduce, "reduce_min")),
+    ("logsumexp", partial(_aten_reduce, "reduce_log_sum_exp", floats=True)),
+    ("any", partial(_reduce_bools, "reduce_any")),
+    ("all", partial(_reduce_bools, "reduce_all")),
+    ("max", partial(_greatest, "reduce_max", "argmax", "max")),
+    ("min", partial(_greatest, "reduce_min", "argmin", "min")),
     ("aminmax", _least_and_greatest),
-    ("argmax", _search("argmax")),
-    ("argmin", _search("argmin")),
+    ("argmax", partial(_search, "argmax")),
+    ("argmin", partial(_search, "argmin")),
     ("var var_mean", _variance),
     ("std std_mean", _deviation),
     ("norm linalg_vector_norm", _norm),
     ("_weight_norm _weight_norm_interface", _weight_norm),
-    ("cumsum", _running("cumsum")),
-    ("cumprod", _running("cumprod")),
+    ("cumsum", partial(_running, "cumsum")),
+    ("cumprod", partial(_running, "cumprod")),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from tensorwright import expr, ops
 from tensorwright.base import DType
@@ -225,19 +225,16 @@ def _flip(call: Call) -> Results:
     return (call.add("slice", x, starts=back, ends=(-_END,) * count, axes=axes, steps=back),)
 
 
-def _padded(name: str, mode: str) -> Callable[[Call], Results]:
-    def convert(call: Call) -> Results:
-        """The argument has a pair of begin and end for each dimension, the last one first."""
-        x, given = call.tensor("self"), call.shape(name)
-        rank = call.rank(x)
-        begins: list[Index] = [0] * rank
-        ends: list[Index] = [0] * rank
-        for at in range(len(given) // 2):
-            begins[rank - 1 - at], ends[rank - 1 - at] = given[2 * at : 2 * at + 2]
-        value = call.real("value", 0.0) if mode == "constant" else 0.0
-        return (call.add("pad", x, pads=(*begins, *ends), mode=mode, value=value),)
-
-    return convert
+def _padded(name: str, mode: str, call: Call) -> Results:
+    """The argument has a pair of begin and end for each dimension, the last one first."""
+    x, given = call.tensor("self"), call.shape(name)
+    rank = call.rank(x)
+    begins: list[Index] = [0] * rank
+    ends: list[Index] = [0] * rank
+    for at in range(len(given) // 2):
+        begins[rank - 1 - at], ends[rank - 1 - at] = given[2 * at : 2 * at + 2]
+    value = call.real("value", 0.0) if mode == "constant" else 0.0
+    return (call.add("pad", x, pads=(*begins, *ends), mode=mode, value=value),)
 
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -247,7 +244,7 @@ def _aten_pad(call: Call) -> Results:
     mode = call.text("mode", "constant")
     if mode not in _MODES:
         raise call.unsupported(f"its mode {mode} is not supported")
-    return _padded("pad", _MODES[mode])(call)
+    return _padded("pad", _MODES[mode], call)
 
 
 def _diagonal(call: Call) -> Results:
@@ -337,9 +334,9 @@ ATEN_PARTS: Table = (
     ("roll", _roll),
     ("flip", _flip),
     ("pad", _aten_pad),
-    ("constant_pad_nd", _padded("pad", "constant")),
-    ("reflection_pad1d reflection_pad2d reflection_pad3d", _padded("padding", "reflect")),
-    ("replication_pad1d replication_pad2d replication_pad3d", _padded("padding", "edge")),
+    ("constant_pad_nd", partial(_padded, "pad", "constant")),
+    ("reflection_pad1d reflection_pad2d reflection_pad3d", partial(_padded, "padding", "reflect")),
+    ("replication_pad1d replication_pad2d replication_pad3d", partial(_padded, "padding", "edge")),
     ("diagonal", _diagonal),
     ("unfold", _unfold),
     ("slice_scatter", _slice_scatter),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
+from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.promotion import scaled
 from tensorwright.ops import is_multiple, product_of, sizes_of
 
@@ -138,20 +139,17 @@ def _is_gemm(call: Call, left: str, right: str) -> bool:
     return call.rank(left) == call.rank(right) == 2 and call.dtype_of(left).is_float
 
 
-def _product_and_sum(left: str, right: str) -> Converter:
-    def convert(call: Call) -> Results:
-        """beta * self + alpha * left right"""
-        a, b, beta = call.tensor(left), call.tensor(right), call.get("beta", 1)
-        if _is_gemm(call, a, b):
-            operands = (a, b, *((call.tensor("self"),) if beta else ()))
-            factors = {"alpha": call.real("alpha", 1.0), "beta": call.real("beta", 1.0)}
-            return (call.add("gemm", *operands, **factors),)
-        product = scaled(call, call.add("matmul", a, b), "alpha")
-        if beta == 0:
-            return (product,)
-        return (call.add("add", product, scaled(call, call.tensor("self"), "beta")),)
-
-    return convert
+def _product_and_sum(left: str, right: str, call: Call) -> Results:
+    """beta * self + alpha * left right"""
+    a, b, beta = call.tensor(left), call.tensor(right), call.get("beta", 1)
+    if _is_gemm(call, a, b):
+        operands = (a, b, *((call.tensor("self"),) if beta else ()))
+        factors = {"alpha": call.real("alpha", 1.0), "beta": call.real("beta", 1.0)}
+        return (call.add("gemm", *operands, **factors),)
+    product = scaled(call, call.add("matmul", a, b), "alpha")
+    if beta == 0:
+        return (product,)
+    return (call.add("add", product, scaled(call, call.tensor("self"), "beta")),)
 
 
 def _einsum(call: Call) -> Results:
@@ -159,33 +157,30 @@ def _einsum(call: Call) -> Results:
     return (call.add("einsum", *operands, equation=call.text("equation").replace(" ", "")),)
 
 
-def _grouped_product(rows: str, weights: str) -> Converter:
-    def convert(call: Call) -> Results:
-        """Each row times the matrix of its group: of experts, between which rows are sorted.
+def _grouped_product(rows: str, weights: str, call: Call) -> Results:
+    """Each row times the matrix of its group: of experts, between which rows are sorted.
 
-        Shapes:  rows (m, k), weights (groups, k, n), offs (groups,) the end of each group's rows
-                 -> (m, n)
-        """
-        x, weight, ends = call.tensor(rows), call.tensor(weights), call.tensor("offs")
-        if (call.rank(x), call.rank(weight)) != (2, 3) or call.has("bias"):
-            raise call.unsupported("it multiplies other than rows by a matrix for each group")
-        (count, _), (groups, _, width) = call.sizes(x), call.sizes(weight)
-        row = call.add("range", size=count, start=0, step=1, dtype=call.dtype_of(ends))
-        row = call.add("reshape", row, shape=(count, 1))
-        is_behind = call.cast(call.add("less_or_equal", ends, row), DType.I32)
-        group = call.add("reduce_sum", is_behind, axes=(1,), keepdims=False)
-        group = call.add("min", group, call.full((), groups - 1, DType.I32))  # rows of no group
-        if isinstance(count, int) and isinstance(groups, int) and count <= groups:
-            x = call.add("unsqueeze", x, axes=(1,))
-            own = call.take(weight, group)
-            return (call.add("squeeze", call.add("matmul", x, own), axes=(1,)),)
-        products = call.add("matmul", call.add("unsqueeze", x, axes=(0,)), weight)
-        at = call.add("reshape", group, shape=(1, count, 1))
-        at = call.add("expand", at, shape=(1, count, width))
-        chosen = call.add("gather_elements", products, at, axis=0)
-        return (call.add("squeeze", chosen, axes=(0,)),)
-
-    return convert
+    Shapes:  rows (m, k), weights (groups, k, n), offs (groups,) the end of each group's rows
+             -> (m, n)
+    """
+    x, weight, ends = call.tensor(rows), call.tensor(weights), call.tensor("offs")
+    if (call.rank(x), call.rank(weight)) != (2, 3) or call.has("bias"):
+        raise call.unsupported("it multiplies other than rows by a matrix for each group")
+    (count, _), (groups, _, width) = call.sizes(x), call.sizes(weight)
+    row = call.add("range", size=count, start=0, step=1, dtype=call.dtype_of(ends))
+    row = call.add("reshape", row, shape=(count, 1))
+    is_behind = call.cast(call.add("less_or_equal", ends, row), DType.I32)
+    group = call.add("reduce_sum", is_behind, axes=(1,), keepdims=False)
+    group = call.add("min", group, call.full((), groups - 1, DType.I32))  # rows of no group
+    if isinstance(count, int) and isinstance(groups, int) and count <= groups:
+        x = call.add("unsqueeze", x, axes=(1,))
+        own = call.take(weight, group)
+        return (call.add("squeeze", call.add("matmul", x, own), axes=(1,)),)
+    products = call.add("matmul", call.add("unsqueeze", x, axes=(0,)), weight)
+    at = call.add("reshape", group, shape=(1, count, 1))
+    at = call.add("expand", at, shape=(1, count, width))
+    chosen = call.add("gather_elements", products, at, axis=0)
+    return (call.add("squeeze", chosen, axes=(0,)),)
 
 
 def _aten_attention(call: Call) -> Results:
@@ -225,12 +220,12 @@ def _mask(call: Call, q: str, k: str) -> tuple[str, ...]:
 
 ATEN_PRODUCTS: Table = (
     ("linear", _linear),
-    ("addmm", _product_and_sum("mat1", "mat2")),
-    ("addmv", _product_and_sum("mat", "vec")),
-    ("baddbmm", _product_and_sum("batch1", "batch2")),
+    ("addmm", partial(_product_and_sum, "mat1", "mat2")),
+    ("addmv", partial(_product_and_sum, "mat", "vec")),
+    ("baddbmm", partial(_product_and_sum, "batch1", "batch2")),
     ("einsum", _einsum),
-    ("_grouped_mm", _grouped_product("self", "mat2")),
-    ("grouped_mm_fallback", _grouped_product("input", "weight")),
+    ("_grouped_mm", partial(_grouped_product, "self", "mat2")),
+    ("grouped_mm_fallback", partial(_grouped_product, "input", "weight")),
     ("scaled_dot_product_attention", _aten_attention),
     ("_scaled_dot_product_flash_attention_for_cpu", _aten_attention),
 )

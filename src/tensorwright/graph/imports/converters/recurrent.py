@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +23,6 @@ from tensorwright.expr import Index
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.imports.call import (
     Call,
-    Converter,
     Operand,
     Results,
     Table,
@@ -431,35 +431,32 @@ _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in ONNX's order, its index in PyTorch's order."""
 
 
-def _aten_recurrent(kind: str, activation: str = "") -> Converter:
-    def convert(call: Call) -> Results:
-        """Layers of cells, each in one direction or both.
+def _aten_recurrent(kind: str, call: Call, activation: str = "") -> Results:
+    """Layers of cells, each in one direction or both.
 
-        Shapes:  input (steps, batch, width) -> (steps, batch, directions * hidden), and the states
-                 (layers * directions, batch, hidden) after the last step
-        """
-        if not call.has("params") or not call.has("input"):
-            raise call.unsupported("packed sequences are not supported")
-        if call.flag("train") and call.real("dropout", 0.0) > 0:
-            raise call.unsupported("it is in training mode", "call eval() on the module")
-        x = call.tensor("input")
-        if call.flag("batch_first"):
-            x = call.add("transpose", x, perm=(1, 0, 2))
-        states = call.tensors("hx")
-        directions = 2 if call.flag("bidirectional") else 1
-        last: list[list[str]] = [[] for _ in states]
-        for layer in range(call.integer("num_layers")):
-            first, after = layer * directions, (layer + 1) * directions
-            begins = [call.piece(each, 0, first, after) for each in states]
-            x, *ends = _layer(call, kind, activation, x, begins, layer, directions)
-            for kept, end in zip(last, ends, strict=True):
-                kept.append(end)
-        if call.flag("batch_first"):
-            x = call.add("transpose", x, perm=(1, 0, 2))
-        joined = (each[0] if len(each) == 1 else call.add("concat", *each, axis=0) for each in last)
-        return (x, *joined)
-
-    return convert
+    Shapes:  input (steps, batch, width) -> (steps, batch, directions * hidden), and the states
+             (layers * directions, batch, hidden) after the last step
+    """
+    if not call.has("params") or not call.has("input"):
+        raise call.unsupported("packed sequences are not supported")
+    if call.flag("train") and call.real("dropout", 0.0) > 0:
+        raise call.unsupported("it is in training mode", "call eval() on the module")
+    x = call.tensor("input")
+    if call.flag("batch_first"):
+        x = call.add("transpose", x, perm=(1, 0, 2))
+    states = call.tensors("hx")
+    directions = 2 if call.flag("bidirectional") else 1
+    last: list[list[str]] = [[] for _ in states]
+    for layer in range(call.integer("num_layers")):
+        first, after = layer * directions, (layer + 1) * directions
+        begins = [call.piece(each, 0, first, after) for each in states]
+        x, *ends = _layer(call, kind, activation, x, begins, layer, directions)
+        for kept, end in zip(last, ends, strict=True):
+            kept.append(end)
+    if call.flag("batch_first"):
+        x = call.add("transpose", x, perm=(1, 0, 2))
+    joined = (each[0] if len(each) == 1 else call.add("concat", *each, axis=0) for each in last)
+    return (x, *joined)
 
 
 def _layer(
@@ -509,8 +506,8 @@ def _in_order(call: Call, kind: str, tensor: str) -> str:
 
 
 ATEN_RECURRENT: Table = (
-    ("lstm", _aten_recurrent("LSTM")),
-    ("gru", _aten_recurrent("GRU")),
-    ("rnn_tanh", _aten_recurrent("RNN", "Tanh")),
-    ("rnn_relu", _aten_recurrent("RNN", "Relu")),
+    ("lstm", partial(_aten_recurrent, "LSTM")),
+    ("gru", partial(_aten_recurrent, "GRU")),
+    ("rnn_tanh", partial(_aten_recurrent, "RNN", activation="Tanh")),
+    ("rnn_relu", partial(_aten_recurrent, "RNN", activation="Relu")),
 )

@@ -6,6 +6,7 @@ A node of them is left in the graph only where a value is large, so that who rea
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
@@ -16,7 +17,6 @@ from tensorwright.expr import Index, IndexExpr
 from tensorwright.graph.builder import LARGE_BYTES
 from tensorwright.graph.imports.call import (
     Call,
-    Converter,
     Operand,
     Results,
     Single,
@@ -229,21 +229,18 @@ SHAPE_VALUES: Table = (
 # -- ATen
 
 
-def _full(value: float | None = None, shape: str = "size") -> Converter:
-    def convert(call: Call) -> Results:
-        """One number for all elements; in the number's type if no other one is named."""
-        filled = call.get("fill_value") if value is None else value
-        default = DType.F32
-        if value is None:
-            kinds = ((bool, DType.BOOL), (int, DType.I64), (IndexExpr, DType.I64))
-            default = next((d for kind, d in kinds if isinstance(filled, kind)), DType.F32)
-        if call.has("self"):
-            default = call.dtype_of(call.tensor("self"))
-        dtype = call.dtype() or default
-        sizes = call.shape(shape, ()) if shape else call.sizes(call.tensor("self"))
-        return (call.full(sizes, filled, dtype),)
-
-    return convert
+def _full(call: Call, value: float | None = None, shape: str = "size") -> Results:
+    """One number for all elements; in the number's type if no other one is named."""
+    filled = call.get("fill_value") if value is None else value
+    default = DType.F32
+    if value is None:
+        kinds = ((bool, DType.BOOL), (int, DType.I64), (IndexExpr, DType.I64))
+        default = next((d for kind, d in kinds if isinstance(filled, kind)), DType.F32)
+    if call.has("self"):
+        default = call.dtype_of(call.tensor("self"))
+    dtype = call.dtype() or default
+    sizes = call.shape(shape, ()) if shape else call.sizes(call.tensor("self"))
+    return (call.full(sizes, filled, dtype),)
 
 
 def _fill(call: Call) -> Results:
@@ -317,12 +314,12 @@ def _item(call: Call) -> Results:
 
 
 ATEN_VALUES: Table = (
-    ("full new_full", _full()),
-    ("zeros empty new_zeros new_empty", _full(0.0)),
-    ("ones new_ones", _full(1.0)),
-    ("full_like", _full(shape="")),
-    ("zeros_like empty_like", _full(0.0, shape="")),
-    ("ones_like", _full(1.0, shape="")),
+    ("full new_full", _full),
+    ("zeros empty new_zeros new_empty", partial(_full, value=0.0)),
+    ("ones new_ones", partial(_full, value=1.0)),
+    ("full_like", partial(_full, shape="")),
+    ("zeros_like empty_like", partial(_full, value=0.0, shape="")),
+    ("ones_like", partial(_full, value=1.0, shape="")),
     ("fill zero", _fill),
     ("scalar_tensor", lambda call: (call.full((), call.get("s"), call.dtype() or DType.F32),)),
     ("arange", _arange),
