@@ -31,6 +31,7 @@ TARGET = replace(NATIVE, features=(*NATIVE.features, *_TILE_FEATURES))
 _SIGNATURES = {
     "ldtilecfg": (ctypes.c_void_p,),
     "tilerelease": (),
+    "tilezero": (ctypes.c_uint8,),
     "tileloadd64": (ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64),
     "tilestored64": (ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64),
 }
@@ -115,6 +116,9 @@ class EmulatedTiles:
 
     def _tilerelease(self, tiles: _Tiles) -> None:
         tiles.rows, tiles.widths, tiles.held = [], [], []
+
+    def _tilezero(self, tiles: _Tiles, number: int) -> None:
+        tiles.held[number][:] = 0
 
     def _tileloadd64(self, tiles: _Tiles, number: int, address: int, step: int) -> None:
         for row, own in enumerate(tiles.held[number]):

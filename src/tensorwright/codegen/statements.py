@@ -48,8 +48,7 @@ class StatementWalk(IndexEvaluator[Mask]):
             case loop.Store():
                 self._store(statement)
             case loop.Block(statements):
-                for part in statements:
-                    self.statement(part)
+                self._block(statements)
             case loop.For():
                 with scoped(self.env, statement.var.name):
                     self._loop(statement)
@@ -64,6 +63,10 @@ class StatementWalk(IndexEvaluator[Mask]):
                 self._prefetch(statement)
             case loop.Call():
                 self._call(statement)
+
+    def _block(self, statements: tuple[loop.Stmt, ...]) -> None:
+        for part in statements:
+            self.statement(part)
 
     def _loop(self, nest: loop.For) -> None:
         extent, kind = self.evaluate(nest.extent), self.facts.kind(nest)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, zip_longest
 
 from tensorwright import loop
 from tensorwright.base import CpuTarget
@@ -37,6 +37,7 @@ from tensorwright.codegen.llvm.tiles import (
     Matrix,
     Tiles,
     all_matrices,
+    cleared_buffer,
     instruction_of,
     matrices_of,
     row_step,
@@ -120,10 +121,12 @@ class Statements(Values, StatementWalk[Val]):
         is_apart = keeps_steps_apart(nest, self.facts)
         if self.lanes == 1 and not is_apart and reads_by_lane(nest, self.facts):
             self.read_by_lane[nest.var.name] = extent.const
-        for iteration in range(extent.const):
-            if is_apart and iteration:
-                self.function.separate_loads()
-            self._copy(nest, iteration)
+        is_tiled = self.tiles.is_configured and not self.tiles.sums
+        with self._in_tiles(nest) if is_tiled else nullcontext():
+            for iteration in range(extent.const):
+                if is_apart and iteration:
+                    self.function.separate_loads()
+                self._copy(nest, iteration)
         self.read_by_lane.pop(nest.var.name, None)
 
     def _partial_tile(self, nest: loop.For, extent: int) -> None:
@@ -257,12 +260,40 @@ class Statements(Values, StatementWalk[Val]):
         with ExitStack() as around:
             if self.is_parallel or not is_shared:  # else each thread does so
                 around.enter_context(self.tiles.configured(product))
-            sums = None if self.tiles.sums else self._sums_of(nest, frozenset())
-            if sums and len(sums) <= MOST_SUMS:
+            sums = self._held_sums(nest)
+            if sums and self.tiles.is_configured:
                 around.enter_context(self.tiles.holding(tuple(sums.values())))
             self.tiles.forget()
             yield
             self.tiles.forget()
+
+    def _block(self, statements: tuple[loop.Stmt, ...]) -> None:
+        """Write statements; sums that a loop keeps in tiles begin there, and not in memory."""
+        for part, following in zip_longest(statements, statements[1:]):
+            if self._begin_at_zero(part, following):
+                self.tiles.begin_zero = True
+            else:
+                self.statement(part)
+
+    def _begin_at_zero(self, part: loop.Stmt, following: loop.Stmt | None) -> bool:
+        """Whether a statement clears the sums that a loop behind it keeps in tiles, and no more."""
+        buffer = cleared_buffer(part)
+        if buffer is None or not isinstance(following, loop.For) or not self.tiles.is_configured:
+            return False
+        is_kept = self.facts.kind(following) in (ForKind.SERIAL, ForKind.UNROLLED)
+        products = all_matrices(following, self.target)
+        if not is_kept or self.facts.is_once(following) or len(products) != 1:
+            return False
+        (product,) = products
+        sums = self._held_sums(following)
+        elements = len(sums) * product.rows * product.columns
+        is_own = all(name == buffer.name for name, _ in sums)
+        return is_own and elements == element_count(buffer)
+
+    def _held_sums(self, nest: loop.For) -> dict[tuple[str, Index], Matrix]:
+        """The sums that tiles hold for all of a loop; none if there are too many, or others."""
+        sums = None if self.tiles.sums else self._sums_of(nest, frozenset())
+        return sums if sums and len(sums) <= MOST_SUMS else {}
 
     def _sums_of(
         self, statement: loop.Stmt, moving: frozenset[str]

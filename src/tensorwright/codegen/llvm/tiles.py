@@ -1,7 +1,8 @@
 """Products of matrices by AMX: eight tiles, each of up to 16 rows of 64 bytes.
 
     ldtilecfg                          at the outermost loop around products, in each thread
-      tileloadd 0..3, sums             before the outermost loop that adds to the same sums
+      tileloadd 0..3, sums             before the outermost loop that adds to the same sums;
+                                       or tilezero 0..3, if they begin there
         for k:
           tileloadd 4..7, operands
           tdpbf16ps 0, 4, 6            and so on
@@ -18,8 +19,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tensorwright import base, loop
+from tensorwright.codegen.analysis import element_count
 from tensorwright.codegen.llvm.text import Function
-from tensorwright.expr import Index
+from tensorwright.expr import Const, Index
 
 INSTRUCTIONS: Mapping[str, str] = {
     "tile_bf16": "tdpbf16ps",
@@ -61,6 +63,18 @@ def all_matrices(statement: loop.Stmt, target: base.CpuTarget) -> frozenset[base
     return frozenset(each for each in products if each is not None)
 
 
+def cleared_buffer(statement: loop.Stmt) -> loop.Buffer | None:
+    """The buffer of which loops set all elements to 0; None for other statements."""
+    count = 1
+    while isinstance(statement, loop.For) and isinstance(statement.extent, int):
+        count *= statement.extent
+        statement = statement.body
+    match statement:
+        case loop.Store(buffer, _, Const(value)) if value == 0 and element_count(buffer) == count:
+            return buffer
+    return None
+
+
 def row_step(product: base.ShortProduct) -> str:
     """The bytes from row to row of sums and of weights, which lie one after another."""
     return str(_GROUP_BYTES * product.columns)
@@ -77,6 +91,7 @@ class Tiles:
 
     function: Function
     is_configured: bool = False
+    begin_zero: bool = False  # the next sums that are held
     sums: dict[Position, int] = field(default_factory=dict)
     operands: dict[int, Position] = field(default_factory=dict)
 
@@ -108,7 +123,11 @@ class Tiles:
     def holding(self, sums: tuple[Matrix, ...]) -> Iterator[None]:
         """Keep sums in tiles while what is written inside adds to them."""
         for number, each in enumerate(sums):
-            self._move("tileloadd64", number, each)
+            if self.begin_zero:
+                self._do("tilezero", ("i8 immarg", str(number)))
+            else:
+                self._move("tileloadd64", number, each)
+        self.begin_zero = False
         self.sums = {each.position: number for number, each in enumerate(sums)}
         yield
         self.sums = {}

@@ -52,7 +52,7 @@ _SIDE = 2  # matrices along a side of a tile: two registers hold rows of data, t
 _LEAST_ROWS = 2  # of a matrix
 _MOST_BAND = 32  # rows of an image that are copied at a time
 _PIECES = 8  # bands, for threads
-_IMAGE_RANK = 3  # a batch of channels of a row, at least
+_MATRIX_RANK, _IMAGE_RANK = 2, 3  # a matrix, a batch of channels of a row: at least
 
 
 def matrix_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
@@ -101,24 +101,25 @@ def _copy_rows(builder: SketchBuilder, stage: schedule.Stage) -> str:
     """Copy the data of a product, with its terms side by side; the name of the copy, "" if there is
     none: the data are made otherwise.
     """
-    loads = [
-        load
-        for load in expr.loads_of(stage.tensor.body)
-        if load.source.name not in builder.state.constants
-    ]
-    if len(loads) != 1:
+    loads = tuple(expr.loads_of(stage.tensor.body))
+    weights = [load for load in loads if load.source.name in builder.state.constants]
+    others = [load for load in loads if load not in weights]
+    if len(others) != 1 or len(others[0].indices) < _MATRIX_RANK:
         return ""
-    (data,) = loads
+    (data,) = others
     name = data.source.name
     if not builder.state.has_stage(name):
         cached = schedule.CacheRead(name, stage.name)
         builder.do(cached)
         name = cached.copy
     terms = {axis.var for axis in stage.tensor.reduce_axes}
-    inside = [expr.free_vars(index) & terms for index in data.indices]
+    weighted = frozenset().union(*(expr.free_vars(*load.indices) for load in weights))
+    first, last = (expr.free_vars(data.indices[at]) for at in (1, -1))
     way = "short_rows"
-    if len(inside) >= _IMAGE_RANK and inside[1]:
-        way = "blocks_last" if inside[1] & inside[-1] else "channels_last"
+    if len(data.indices) >= _IMAGE_RANK and not (last & terms and last <= weighted):
+        way = "channels_last"
+    elif len(data.indices) > _IMAGE_RANK and first & last & terms:
+        way = "blocks_last"
     moved = schedule.UseAlgorithm(name, way)
     if not schedule.is_legal(moved, builder.state):
         return ""
@@ -201,9 +202,9 @@ def _tiles(builder: SketchBuilder, product: Product, *, in_bands: bool) -> _Tile
         columns, beside, lanes = (f"{block.name}_o",), f"{block.name}_i", column
     heights = tuple(n for n in range(1, _SIDE + 1) if n * instruction.rows <= product.rows)
     high = builder.choose(f"{stored}_rows", heights, heights[-1])
-    builder.do(schedule.Split(stored, row, (high * instruction.rows,), schedule.Tail.SHIFT))
+    builder.do(schedule.Split(stored, row, (high, instruction.rows), schedule.Tail.SHIFT))
     band: list[str] = []
-    rows, down = [f"{row}_o"], [f"{row}_i"]
+    rows, down = [f"{row}_0"], [f"{row}_1", f"{row}_2"]
     tall = _tall_axis(operands, axes)
     if tall is not None:
         depths = tuple(range(1, min(_SIDE, tall.length) + 1))

@@ -266,9 +266,9 @@ def code_of(drawn: Case, target: CpuTarget) -> str:
 def test_four_sums_stay_in_tiles_for_all_terms(product: ShortProduct) -> None:
     name = INSTRUCTIONS[product.intrinsic]
     text = code_of(case(product, 96, 8 * product.run, 64), AMX)
-    moves = re.findall(rf"\b(ldtilecfg|tileloadd|{name}|tilestored|tilerelease)\b", text)
+    moves = re.findall(rf"\b(ldtilecfg|tilezero|tileloadd|{name}|tilestored|tilerelease)\b", text)
     products = ["tileloadd", "tileloadd", name, "tileloadd", name, "tileloadd", name, name]
-    inside = [*["tileloadd"] * 4, *products, *["tilestored"] * 4]
+    inside = [*["tilezero"] * 4, *products, *["tilestored"] * 4]
     assert moves == ["ldtilecfg", *inside, "tilerelease"]
     assert set(re.findall(rf"{name}\s+%tmm([67]), %tmm([45]), %tmm([0-3])", text)) == {
         ("6", "4", "0"),
