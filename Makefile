@@ -71,10 +71,14 @@ drill: $(READY)  ## run all drills, and all tests that draw, with new seeds, for
 golden: $(READY)  ## rewrite the golden files; review the diff
 	$(BIN)/python -m pytest -q tests --golden-update
 
-bench: $(READY)  ## measure the code generator against the machine's peak, networks of light and wild, 200 random workloads
+bench: $(READY)  ## measure kernels, networks of light and wild, random workloads; PRECISION=int8 or bf16: networks in that
+ifdef PRECISION
+	$(BIN)/python benchmarks/short_numbers.py $(PRECISION)
+else
 	$(BIN)/python benchmarks/kernels/hand_schedules.py
 	$(BIN)/tensorwright bench models --suite light --suite wild --untuned --check
 	$(BIN)/tensorwright bench random --count 200 --check
+endif
 
 docs: $(DOCS)/.ready  ## build the site: pages, reference, search, all of it as Markdown too (build/docs/html)
 	$(DOCS)/bin/python docs/site/build.py build/docs

@@ -138,7 +138,7 @@ def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partit
         base.without_collection(),
         base.timed_stage(f"layouts and kernels of {len(graph.nodes)} nodes"),
     ):
-        lowered = run_target_passes(graph, target)
+        lowered = run_target_passes(graph, target, price)
         if isinstance(target, base.CpuTarget):
             lowered = join_products(lowered, price)
             lowered = choose_layouts(lowered, target, price)

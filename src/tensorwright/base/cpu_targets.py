@@ -224,7 +224,7 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct("mmla_u8i8_i32", ("neon", "i8mm"), _U8, _I8, 2, 2, 2, 4, 8.0),
     ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4, 8.0),
     ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 1.0, 2),
-    ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 1.0, 2),
+    ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 1.4, 2),
     ShortProduct("dot4_u8i8_i32x8", ("avx2", "avxvnni"), _U8, _I8, 1, 8, 1, 4, 4.0),
     ShortProduct(
         "dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, 2.0, sums=DType.F32

@@ -224,10 +224,11 @@ def variants_of(
         return lambda: finish(make(), target, count, MemoryStore())
 
     def plain(limits: Limits | None = None) -> Partition:
-        lowered = run_target_passes(source, target)
+        price = open_price(target, threads)
+        lowered = run_target_passes(source, target, price)
         if limits is not None:
             return partition(lowered, limits)
-        return partition(lowered, price=open_price(target, threads))
+        return partition(lowered, price=price)
 
     start = "a kernel for each operator, plain layouts, one thread, untuned"
     variants = [

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from tensorwright.base import ByKind, InternalError, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.infer import verify
 from tensorwright.graph.nested import map_nested, simplify_nested
+from tensorwright.graph.partition import Price
 from tensorwright.graph.passes.affine import (
     absorb_scale, absorb_shift, merge_affine, scale_data_for_filters, sum_constants,
 )
@@ -33,13 +33,14 @@ from tensorwright.graph.passes.movement import (
 )
 from tensorwright.graph.passes.precision import round_operands
 from tensorwright.graph.passes.quantized import (
-    lower_quantized, multiply_blocks, multiply_quantized, round_in_floats,
+    keep_codes, lower_quantized, multiply_blocks, multiply_quantized, round_in_floats,
 )
 from tensorwright.graph.passes.rebuild import Pass
 
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,
     remove_identities,
+    keep_codes,
     multiply_quantized,
     fold_constants,
     merge_reshapes,
@@ -63,7 +64,7 @@ PASSES: tuple[Pass, ...] = (
     separate_large_pools,
     merge_common_subexpressions,
 )
-TARGET_PASSES: ByKind[Callable[[Graph, Any], Graph]] = {
+TARGET_PASSES: ByKind[Callable[..., Graph]] = {
     TargetKind.CPU: (lower_quantized, multiply_blocks, recognise_attention),
     TargetKind.GPU: (),
 }
@@ -103,9 +104,13 @@ def simplify(graph: Graph, folded: FoldedConstants | None = None) -> Graph:
     )
 
 
-def run_target_passes(graph: Graph, target: Target) -> Graph:
-    """A simplified graph after the passes of the target's kind, simplified again."""
-    lowered = graph = map_nested(graph, lambda one: run_target_passes(one, target))
+def run_target_passes(graph: Graph, target: Target, price: Price | None = None) -> Graph:
+    """A simplified graph after the passes of the target's kind, simplified again.
+
+    price   of kernels; if None, nothing is decided by predicted times
+    """
+    lowered = graph = map_nested(graph, lambda one: run_target_passes(one, target, price))
     for each in of_kind(TARGET_PASSES, target, "passes of graphs"):
-        lowered = each(lowered, target)
+        is_priced = each is lower_quantized
+        lowered = each(lowered, target, price) if is_priced else each(lowered, target)
     return graph if lowered is graph else simplify(lowered)

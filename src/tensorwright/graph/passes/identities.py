@@ -27,6 +27,7 @@ _HELD = frozenset(
         *((DType.BOOL, held) for held in DType),
         (DType.I32, DType.I64),
         (DType.I32, DType.F64),
+        (DType.I16, DType.F32),
         (DType.F16, DType.F32),
         (DType.F32, DType.F64),
     }

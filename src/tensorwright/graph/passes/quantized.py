@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, DType, ShortProduct
-from tensorwright.graph.graph import Graph, Node
+from tensorwright.base import CpuTarget, DType, ShortProduct, dump
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
+from tensorwright.graph.interpret import run_node
+from tensorwright.graph.partition import Alternative, Decisions, Price
+from tensorwright.graph.passes.identities import merge_common_subexpressions
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
-from tensorwright.ops import Array, LayoutPreference, pack_pairs
+from tensorwright.graph.workload import Workload, build_workload
+from tensorwright.ops import Array, LayoutPreference, Pattern, pack_pairs
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
+_MOST_STEPS = 4  # from codes to codes
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
 _OF_CODES = "_integer"
 _PRODUCTS = ("conv_integer", "matmul_integer")  # those of floats have the names without the ending
+
+
+@rewriting("quantize_linear")
+def keep_codes(copy: Copy, node: Node) -> Sequence[str] | None:
+    """Codes that become numbers, and these the same codes again, stay as they are.
+
+    Rewrite:  quantize(f(dequantize(q, s, z)), t, y)    ->    q
+    Requires: bytes; f computes each element by itself, and each code becomes itself. So a quantised
+    clip or relu of numbers in its range does nothing.
+    """
+    steps = [node]
+    while steps[-1].operator != "dequantize_linear":
+        made = copy.producer(steps[-1].inputs[0])
+        if made is None or len(steps) > _MOST_STEPS:
+            return None
+        steps.append(made)
+    given = [tuple(copy.constant(name) for name in step.inputs[1:]) for step in steps]
+    parameters = [
+        [each.reshape(()) for each in part if each is not None and each.size == 1] for part in given
+    ]
+    alone = (operator_of(step).pattern is Pattern.ELEMENTWISE for step in steps)
+    if not all(alone) or [*map(len, parameters)] != [*map(len, given)]:
+        return None
+    source = steps[-1].inputs[0]
+    kind = copy.type_of(source)
+    if kind.dtype not in _BYTES or kind != copy.result(node):
+        return None
+    all_codes = np.arange(kind.dtype.lowest, kind.dtype.highest + 1).astype(kind.dtype.numpy)
+    values = all_codes
+    for step, others in reversed([*zip(steps, parameters, strict=True)]):
+        (values,) = run_node(step, (values, *others))
+    return (source,) if np.array_equal(values, all_codes) else None
 
 
 @rewriting("dequantize_linear")
@@ -119,10 +162,10 @@ def _is_of_bytes(copy: Copy, node: Node) -> bool:
     return has_one and kinds[0].dtype in _BYTES and kinds[1].dtype is DType.F32
 
 
-def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
-    """Choose how a target multiplies codes: as bytes, or matrices as i16, if it has an instruction
-    for the shape. Else codes become floats, whose products are at least as fast as those of other
-    integers; convolutions of floats lie in any layout, and may be Winograd's.
+def lower_quantized(graph: Graph, target: CpuTarget, price: Price | None = None) -> Graph:
+    """Choose how a target multiplies codes: as bytes or as i16, if it has an instruction for the
+    shape. Else codes become floats, whose products are at least as fast as those of other integers;
+    convolutions of floats lie in any layout, and may be Winograd's, which the price decides.
 
     Rewrite:  f32(matmul_integer(x, w, z))      ->    f32(matmul_integer(x, w) - z * sum of w)
               f32(matmul_integer(x, w, z, v))   ->    f32(matmul_integer(i16(x - z), i16(w - v)))
@@ -132,6 +175,8 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
     if all(node.operator not in _PRODUCTS for node in graph.nodes):
         return graph
     in_blocks = _kept_in_blocks(graph)
+    decide = None if price is None else Decisions(price)
+    told: list[str] = []  # how each product is computed, and why
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.operator != "cast" or node.attribute_map["to"] is not DType.F32:
@@ -145,25 +190,83 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
         if weights is None or not all(_is_one(copy, n) for n in made.inputs[2:3]):
             return None
         wish = node.outputs[0]
+        product = wish.removesuffix(".f32")
         is_suited = made.operator == "matmul_integer" or wish in in_blocks
         whole = [p for p in target.short_products() if is_suited and _is_whole(copy, made, p)]
         has_codes = _has_plain_codes(copy, made)
         products = [p for p in whole if has_codes and p.weights is DType.I8]
         data = _data_for(copy, made, wish, products)
         if data is not None:
+            told.append(f"{product}: bytes")
             return _multiply_bytes(copy, data, made, node.outputs)
         floats = _codes_less_zero(copy, made, f"{wish}.codes")
-        if made.operator == "matmul_integer" and any(p.weights is DType.I16 for p in whole):
+        pairs = [p for p in whole if p.weights is DType.I16]
+        is_priced = pairs and _is_better_in_floats(copy, made, weights, pairs[0].columns, decide)
+        if pairs and not is_priced:
+            told.append(f"{product}: i16")
             short = copy.new("cast", (floats,), f"{wish}.i16", to=DType.I16)
             held = copy.hold(weights.astype(np.int16), f"{made.inputs[1]}.i16")
-            sums = copy.new(made.operator, (short, held), f"{wish}.sums")
+            given = made.attribute_map
+            sums = copy.new(made.operator, (short, held), f"{wish}.sums", **given)
             return copy.emit("cast", (sums,), node.outputs, to=DType.F32)
+        why = "groups, or extents that no instruction divides" if is_suited else "a plain layout"
+        told.append(f"{product}: f32, {'it is expected to be faster' if is_priced else why}")
         held = copy.hold(weights.astype(np.float32), f"{made.inputs[1]}.f32")
         operator = made.operator.removesuffix(_OF_CODES)
         return copy.emit(operator, (floats, held), node.outputs, **made.attribute_map)
 
     lowered, count = rewrite(graph, rule)
-    return lowered if count else graph
+    dump("graph", "products-of-codes", "\n".join(["products of codes", *told]).__str__)
+    return _stored_short(lowered) if count else graph
+
+
+def _is_better_in_floats(
+    copy: Copy, made: Node, weights: Array, block: int, decide: Decisions | None
+) -> bool:
+    """Whether a convolution of floats, with channels in blocks, is expected to be faster."""
+    if decide is None or weights.ndim == _MATRIX or weights.size == prod(weights.shape[:2]):
+        return False  # no other algorithm computes it with fewer multiplications
+
+    attributes: dict[str, Any] = dict(made.attribute_map)
+
+    def workloads(operator: str, dtype: DType) -> Iterator[Workload]:
+        builder = GraphBuilder()
+        x = builder.input("x", copy.type_of(made.inputs[0]).shape, dtype)
+        w = builder.constant(weights.astype(dtype.numpy))
+        y = builder.add(operator, x, w, **attributes)
+        layouts = MappingProxyType(dict.fromkeys((x, y), Layout(1, block)))
+        placed = replace(builder.finish([y]), layouts=layouts)
+        yield build_workload(placed, placed.nodes).workload
+
+    short = Alternative("i16", workloads(made.operator, DType.I16))
+    floats = Alternative("f32", workloads(made.operator.removesuffix(_OF_CODES), DType.F32))
+    decision = decide(made.outputs[0], short, floats, 1.0)
+    return decision is not None and decision.is_changed
+
+
+def _stored_short(graph: Graph) -> Graph:
+    """Numbers of which products read i16, and others f32, are stored as i16.
+
+    Rewrite:  i16(t), f(t)    ->    s = i16(t), f(f32(s))    where t is whole numbers in a range
+    """
+    graph, _ = merge_common_subexpressions(graph)
+    readers = Counter(name for node in graph.nodes for name in {*node.inputs})
+    short = {
+        node.inputs[0]
+        for node in graph.nodes
+        if node.operator == "cast" and graph.types[node.outputs[0]].dtype is DType.I16
+    }
+    shared = {name for name in short - {*graph.outputs} if readers[name] > 1}
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if node.operator != "clip" or shared.isdisjoint(node.outputs):
+            return None
+        wish = node.outputs[0]
+        inside = copy.new("clip", node.inputs, f"{wish}.inside", **node.attribute_map)
+        stored = copy.new("cast", (inside,), f"{wish}.i16", to=DType.I16)
+        return copy.emit("cast", (stored,), node.outputs, to=DType.F32)
+
+    return rewrite(graph, rule)[0]
 
 
 def multiply_blocks(graph: Graph, target: CpuTarget) -> Graph:
@@ -306,27 +409,42 @@ def _weights_less_zero(copy: Copy, node: Node) -> Array | None:
 
 def _codes_less_zero(copy: Copy, node: Node, wish: str) -> str:
     """The data of a product less its zero point, in f32; codes that are made here are not."""
-    made = copy.producer(node.inputs[0])
+    made, zeros = copy.producer(node.inputs[0]), node.inputs[2:3]
     if made is not None and made.operator == "quantize_linear" and _has_one_scale(copy, made):
         byte_type = copy.type_of(node.inputs[0]).dtype
+        low, high = float(byte_type.lowest), float(byte_type.highest)
         scale = _number(copy, made.inputs[1], f"{wish}.scale")
         steps = copy.new("div", (made.inputs[0], scale), f"{wish}.steps")
         whole = copy.new("round", (steps,), f"{wish}.whole")
+        point = _zero_point(copy, zeros)
+        if point is not None and point == _zero_point(copy, made.inputs[2:]):
+            low, high = low - point, high - point  # as `round_in_floats` has it
+            return copy.new("clip", (whole,), f"{wish}.inside", min=low, max=high)
         if len(made.inputs) > 2:
             shift = _number(copy, made.inputs[2], f"{wish}.shift")
             whole = copy.new("add", (whole, shift), f"{wish}.shifted")
-        low, high = float(byte_type.lowest), float(byte_type.highest)
         whole = copy.new("clip", (whole,), f"{wish}.inside", min=low, max=high)
     else:
         whole = copy.new("cast", node.inputs[:1], f"{wish}.whole", to=DType.F32)
-    if len(node.inputs) < 3:
+    if not zeros:
         return whole
-    zero = _number(copy, node.inputs[2], f"{wish}.zero")
+    zero = _number(copy, zeros[0], f"{wish}.zero")
     return copy.new("sub", (whole, zero), f"{wish}.moved")
+
+
+def _zero_point(copy: Copy, names: Sequence[str]) -> float | None:
+    """The zero point, 0 if none is given; None if it is not constant."""
+    if not names:
+        return 0.0
+    constant = copy.constant(names[0])
+    return None if constant is None else float(constant.reshape(())[()])
 
 
 def _number(copy: Copy, name: str, wish: str) -> str:
     """A tensor of one element as a number in f32."""
+    constant = copy.constant(name)
+    if constant is not None:
+        return copy.hold(constant.reshape(()).astype(np.float32), wish)
     number = copy.new("reshape", (name,), wish, shape=())
     if copy.type_of(number).dtype is DType.F32:
         return number

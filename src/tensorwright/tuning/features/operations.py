@@ -264,8 +264,8 @@ def operations_of(statement: Statement, variables: Variables) -> Operations:
         operations.add("bool_op", count)
     _count(store.value, 1, variables, operations)
     if statement.speed != 1.0:
-        products = operations.counts.get("float_mad", 0)
-        operations.counts["float_mad"] = products * (1.0 / statement.speed)
+        products = [operations.counts.pop(name, 0) for name in ("float_mad", "int_mad")]
+        operations.counts["float_mad"] = sum(products) * (1.0 / statement.speed)
     return operations
 
 

@@ -216,9 +216,11 @@ class Predictor:
         unpriced = Chosen(
             rule, None, None, is_by_rule=True, decisions=tuple(sorted(by_rule.defaults.items()))
         )
-        if any(isinstance(step, schedule.Tensorize) and not step.is_of_floats for step in rule):
-            return unpriced  # the model was not trained on integers
         candidates = self._candidates(state)
+        if any(isinstance(step, schedule.Tensorize) and not step.is_of_floats for step in rule):
+            exact = candidates.price_exactly(rule)  # the model was not trained on integers
+            estimate = None if exact is None else _estimate(exact, 0)
+            return replace(unpriced, estimate=estimate, by_rule=estimate)
         # on cards sizes decide about algorithms, too: all are candidates of one search
         other = None if is_card else self._by_algorithm(workload, rule, candidates)
         if other is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tests.targets import AVX2, AVX512
 
 from tensorwright.base import CpuTarget, DType
-from tensorwright.graph import Graph, GraphBuilder, interpret, simplify, verify
+from tensorwright.graph import Graph, GraphBuilder, Workload, interpret, simplify, verify
 from tensorwright.graph.passes.quantized import lower_quantized
 
 RANDOM = np.random.default_rng(3)
@@ -203,7 +203,59 @@ def test_images_that_come_from_codes_are_multiplied_as_codes(
     graph = image_from_codes(window, zero, pad=pad, kind=kind)
     assert "conv_integer" in operators(simplify(graph))
     simple = lowered(graph, target)
-    assert ("conv_integer" in operators(simple)) == (target is VNNI)
+    (made,) = (node for node in simple.nodes if node.operator == "conv_integer")
+    assert simple.types[made.inputs[0]].dtype is (DType.U8 if target is VNNI else DType.I16)
+    image = {"x": RANDOM.standard_normal((2, 32, 6, 6)).astype(np.float32)}
+    (expected,), (found,) = (interpret(each, image).values() for each in (graph, simple))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("window", "faster"), [(3, "conv"), (3, "conv_integer"), (1, "conv")])
+def test_a_price_decides_whether_windows_are_floats(window: int, faster: str) -> None:
+    asked = []
+
+    def price(workload: Workload) -> float:
+        operator = "conv_integer" if workload.inputs[0].dtype is DType.I16 else "conv"
+        asked.append(operator)
+        return 1.0 if operator == faster else 2.0
+
+    graph = image_from_codes(window, 0, pad=window // 2)
+    made = operators(simplify(lower_quantized(simplify(graph), AVX2, price)))
+    assert (faster if window > 1 else "conv_integer") in made
+    assert {*asked} == ({"conv", "conv_integer"} if window > 1 else set())
+
+
+@pytest.mark.parametrize(
+    ("least", "steps", "is_kept"), [(0.0, 0.02, True), (1.0, 0.02, False), (0.0, 0.04, False)]
+)
+def test_codes_that_stay_the_same_are_not_made_again(
+    least: float, steps: float, *, is_kept: bool
+) -> None:
+    b = GraphBuilder()
+    zero = b.constant(np.array(0, np.uint8))
+    scales = [b.constant(np.array(each, np.float32)) for each in (0.02, steps)]
+    codes = b.add("quantize_linear", b.input("x", (4, 64)), scales[0], zero)
+    numbers = b.add("clip", b.add("dequantize_linear", codes, scales[0], zero), min=least, max=9.0)
+    again = b.add("quantize_linear", numbers, scales[1], zero)
+    graph = b.finish([again])
+    simple = simplify(graph)
+    assert (operators(simple) == ["quantize_linear"]) == is_kept
+    rows = {"x": RANDOM.standard_normal((4, 64)).astype(np.float32) * 3}
+    (expected,), (found,) = (interpret(each, rows).values() for each in (graph, simple))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_codes_that_others_read_as_numbers_are_stored_as_codes() -> None:
+    b = GraphBuilder()
+    scale, zero = b.constant(np.array(0.02, np.float32)), b.constant(np.array(30, np.uint8))
+    codes = b.add("quantize_linear", b.input("x", (2, 32, 6, 6)), scale, zero)
+    x = b.add("dequantize_linear", codes, scale, zero)
+    w = b.add("dequantize_linear", b.constant(bytes_of(32, 32, 1, 1)), scale)
+    y = b.add("add", b.add("conv", x, w), x)
+    graph = b.finish([b.add("global_average_pool", y)])
+    simple = lowered(graph)
+    readers = [node.operator for node in simple.nodes if "i16" in node.inputs[0]]
+    assert sorted(readers) == ["cast", "conv_integer"]
     image = {"x": RANDOM.standard_normal((2, 32, 6, 6)).astype(np.float32)}
     (expected,), (found,) = (interpret(each, image).values() for each in (graph, simple))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

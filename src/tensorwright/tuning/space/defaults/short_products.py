@@ -24,7 +24,7 @@ so that an instruction reads neighbours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tensorwright import base, expr, schedule
 from tensorwright.tuning.space import steps
@@ -36,7 +36,7 @@ from tensorwright.tuning.space.accesses import (
     points,
     reads_along,
 )
-from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
+from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
@@ -248,7 +248,8 @@ def place_tiles(
 
 _COLUMNS = (1, 2, 3, 4)  # vectors of a tile
 _MOST_ROWS = 14
-_DEFAULT_ROWS = 12
+_LATENCY_CYCLES = 4.0  # of an instruction and what is added to its sums
+_STEPS = (4, 2, 1)  # of the reduction that one pass of its loop makes
 
 
 def dot_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
@@ -262,12 +263,20 @@ def dot_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketc
     builder = SketchBuilder(state)
     builder.join(begun)
     tiled = begin(builder, product, operands, target)
-    sizes = row_sizes(tiled.rows, min(_MOST_ROWS, tiled.rows))
-    usual = _default_rows(tiled.rows, sizes, min(_DEFAULT_ROWS, registers // 2 - 1))
     choices = tuple(count for count in _COLUMNS if tiled.columns % count == 0)
-    fitting = [count for count in choices if count * (usual + 1) <= registers]
-    wide = builder.choose(f"{tiled.stored}_columns", choices, max(fitting, default=1))
-    high = builder.choose(f"{tiled.stored}_rows", sizes, usual)
+    columns, rows, _ = default_tile(
+        tiled.columns,
+        tiled.rows,
+        1,
+        replace(target, vector_registers=registers + 1),
+        choices[-1],
+        blocks=(1, 0, 0),
+        most_rows=(_MOST_ROWS, 1),
+        latency_cycles=_LATENCY_CYCLES,
+    )
+    wide = builder.choose(f"{tiled.stored}_columns", choices, columns)
+    sizes = {*row_sizes(tiled.rows, min(_MOST_ROWS, tiled.rows)), rows}
+    high = builder.choose(f"{tiled.stored}_rows", tuple(sorted(sizes)), rows)
     builder.limit(high * wide + wide, registers)
     place_tiles(builder, tiled, wide, high, operands.lanes)
     _tensorize(builder, tiled)
@@ -286,20 +295,16 @@ def _tensorize(builder: SketchBuilder, product: Product) -> None:
     if operands.blocks is None:
         builder.do(schedule.Split(name, column, (operands.lanes,)))
         columns, vector = [f"{column}_o"], f"{column}_i"
-    builder.do(schedule.Split(name, folded, (operands.instruction.terms,), schedule.Tail.EXACT))
-    order = (f"{folded}_o", *others, *spatial, *columns, vector, f"{folded}_i")
+    terms = operands.instruction.terms
+    steps_at_once = next(n for n in _STEPS if operands.folded.length % (n * terms) == 0)
+    builder.do(schedule.Split(name, folded, (steps_at_once, terms), schedule.Tail.EXACT))
+    step = f"{folded}_1"
+    order = (f"{folded}_0", *others, step, *spatial, *columns, vector, f"{folded}_2")
     builder.do(schedule.Reorder(name, order))
-    for loop in (*spatial, *columns):
+    for loop in (step, *spatial, *columns):
         builder.do(schedule.Unroll(name, loop))
     builder.do(schedule.PackConstant(operands.weights.source.name, name))
     builder.do(schedule.Tensorize(name, vector, operands.instruction.intrinsic))
-
-
-def _default_rows(rows: int, sizes: tuple[int, ...], most: int) -> int:
-    """The largest usual size without a rest, if it is not much smaller than the largest."""
-    usual = [size for size in sizes if size <= most]
-    best = max((size for size in usual if rows % size == 0), default=1)
-    return best if 2 * best >= usual[-1] else usual[-1]
 
 
 _PAIR = 2  # rows, and columns, of an instruction
