@@ -22,7 +22,7 @@ import numpy as np
 
 from tensorwright import base
 from tensorwright.runtime.arenas import Arenas
-from tensorwright.runtime.buffers import address_of, byte_view, empty, is_kernel_ready
+from tensorwright.runtime.buffers import address_of, byte_view, empty, ready_address
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes, run_host_step
@@ -175,10 +175,11 @@ class Frame:
             self._values = dict(sizes.values)
         used = []
         for position, array in enumerate(inputs):
-            if array.nbytes > most_copied and is_kernel_ready(array):
-                bases[1 + position] = address_of(array)
-            else:
+            address = ready_address(array) if array.nbytes > most_copied else None
+            if address is None:
                 array = self._stage(position, array)
+            else:
+                bases[1 + position] = address
             used.append(array)
         self._inputs = tuple(used)
         self._outputs = tuple(outputs)

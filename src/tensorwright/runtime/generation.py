@@ -107,7 +107,7 @@ def _tokens(
     while left:
         position, room = session.position, session.room
         spare = left - 1 if room is None else max(0, min(left, room - position) - 1)
-        draft = before.draft(min(drafts, spare)) if len(new) == 1 else []
+        draft = before.draft(min(drafts, spare)) if drafts and len(new) == 1 else []
         results = session.run(feed.inputs([[*new, *draft]], session))
         scores = results[feed.logits.name]
         rows = scores.reshape(-1, scores.shape[-1])[-1 - len(draft) :]

@@ -313,7 +313,10 @@ class Session:
         self._check_going()
         made = {name: results.pop(output) for name, output in self._outputs.items()}
         self._arrays = {name: array for name, array in made.items() if name not in whole}
-        self._rows = {name: replace(rows[name], count=len(whole[name])) for name in whole}
+        self._rows = {
+            name: _Rows(each.memory, len(whole[name]), each.is_shared, each.is_seen)
+            for name, each in rows.items()
+        }
         return results
 
     def _zeros(self, name: str, shape: tuple[int, ...], inputs: Mapping[str, Any]) -> _Rows:

@@ -31,24 +31,23 @@ class CallSizes:
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """The dimensions of a plan's inputs by their extents; a decoder has hundreds of few extents.
+    """The dimensions of a plan's inputs; a decoder has hundreds of few extents.
 
-    alike     an extent, and the inputs and axes that have it
+    alike     extents of inputs, and the positions of the inputs that have them
     counted   the sizes that steps decide
     results   for each output the first one with its type
     """
 
-    alike: tuple[tuple[int | base.Formula, tuple[tuple[int, int], ...]], ...]
+    alike: tuple[tuple[tuple[int | base.Formula, ...], tuple[int, ...]], ...]
     counted: tuple[str, ...]
     results: tuple[int, ...]
 
     @classmethod
     def of(cls, plan: Plan) -> Dimensions:
         """Those of a plan."""
-        alike: dict[int | base.Formula, list[tuple[int, int]]] = {}
+        alike: dict[tuple[int | base.Formula, ...], list[int]] = {}
         for position, spec in enumerate(plan.inputs):
-            for axis, extent in enumerate(spec.shape if spec.has_rank else ()):
-                alike.setdefault(extent, []).append((position, axis))
+            alike.setdefault(spec.shape if spec.has_rank else (), []).append(position)
         types = [spec.roomy.type for spec in plan.outputs]
         results = tuple(map(types.index, types))
         return cls(tuple((each, tuple(at)) for each, at in alike.items()), plan.counted, results)
@@ -57,11 +56,17 @@ class Dimensions:
         self, plan: Plan, shapes: Sequence[tuple[int, ...]]
     ) -> list[tuple[TensorSpec, int, int | base.Formula, int]]:
         """The input, axis, extent and number of dimensions; one of those that agree."""
+        by_extent: dict[int | base.Formula, dict[int, tuple[int, int]]] = {}
+        for extents, members in self.alike:
+            firsts = {shapes[at]: at for at in reversed(members)}
+            for shape, at in firsts.items():
+                for axis, (extent, number) in enumerate(zip(extents, shape, strict=False)):
+                    numbers = by_extent.setdefault(extent, {})
+                    numbers[number] = min(numbers.get(number, (at, axis)), (at, axis))
         dimensions = []
-        for extent, members in self.alike:
-            numbers = {shapes[at][axis]: (at, axis) for at, axis in reversed(members)}
-            firsts = sorted((at, axis, number) for number, (at, axis) in numbers.items())
-            dimensions += [(plan.inputs[at], axis, extent, number) for at, axis, number in firsts]
+        for extent, numbers in by_extent.items():
+            places = sorted((at, axis, number) for number, (at, axis) in numbers.items())
+            dimensions += [(plan.inputs[at], axis, extent, number) for at, axis, number in places]
         return dimensions
 
 
