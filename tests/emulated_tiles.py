@@ -24,7 +24,7 @@ from tensorwright.base import CpuTarget, cpu_target
 from tensorwright.codegen import Source
 
 NATIVE = native_target()
-_TILE_FEATURES = tuple(x for x in cpu_target("x86-64-amx").features if x.startswith("amx"))
+_TILE_FEATURES = tuple(x for x in cpu_target("x86-64-amx+amx-fp16").features if x.startswith("amx"))
 TARGET = replace(NATIVE, features=(*NATIVE.features, *_TILE_FEATURES))
 """This processor with tiles."""
 

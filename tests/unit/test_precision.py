@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -276,3 +277,20 @@ def test_errors_are_told_by_output_and_by_product() -> None:
     assert all(1e-4 < each.relative < 1e-2 for each in nodes)
     kept = CompileArguments(precision="bf16", keep=("product0",))
     assert [each.name for each in rounding_errors(network(), kept, 0)[1]] == ["product1"]
+
+
+def test_calls_in_two_precisions_at_once_are_those_of_each_alone() -> None:
+    x = [{"x": draw(np.random.default_rng(seed), 5, 128)} for seed in range(8)]
+    programs = [
+        tensorwright.compile(network(), precision=precision, threads=2)
+        for precision in ("f32", "bf16")
+    ]
+    alone = [[each.run(given)["y"] for given in x] for each in programs]
+
+    def differing(number: int) -> int:
+        program, wanted = programs[number % 2], alone[number % 2]
+        turns = [(number + turn) % 8 for turn in range(24)]
+        return sum(not np.array_equal(program.run(x[at])["y"], wanted[at]) for at in turns)
+
+    with ThreadPoolExecutor(8) as callers:
+        assert sum(callers.map(differing, range(8))) == 0

@@ -125,6 +125,7 @@ _X86_FEATURES = {
     "amx_tile": "amx-tile",
     "amx_bf16": "amx-bf16",
     "amx_int8": "amx-int8",
+    "amx_fp16": "amx-fp16",
 }
 _SSE = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt")
 _AVX2 = (*_SSE, "avx", "f16c", "fma", "movbe", "lzcnt", "bmi", "bmi2", "avx2")
@@ -230,6 +231,7 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
         "dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, 2.0, sums=DType.F32
     ),
     _tile("tile_bf16", "amx-bf16", _BF16, _BF16, 2, 4.5, DType.F32),
+    _tile("tile_f16", "amx-fp16", DType.F16, DType.F16, 2, 4.5, DType.F32),
     _tile("tile_i8i8_i32", "amx-int8", _I8, _I8, 4, 9.0),
     _tile("tile_i8u8_i32", "amx-int8", _I8, _U8, 4, 9.0),
     _tile("tile_u8i8_i32", "amx-int8", _U8, _I8, 4, 9.0),

@@ -209,7 +209,7 @@ def better_of(one: Ceilings, other: Ceilings) -> Ceilings:
 _FEATURES = {
     "x86_64": (
         "sse4_2 avx f16c fma avx2 avx_vnni avx512f avx512dq avx512bw avx512vl avx512cd avx512ifma "
-        "avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_int8 amx_bf16"
+        "avx512_vnni avx512_bf16 avx512_fp16 amx_tile amx_int8 amx_bf16 amx_fp16"
     ).split(),
     "aarch64": (
         "asimd fphp asimdhp asimddp asimdfhm sve sve2 i8mm svei8mm bf16 svebf16 sme sme2"

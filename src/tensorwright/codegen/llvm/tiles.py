@@ -25,6 +25,7 @@ from tensorwright.expr import Const, Index
 
 INSTRUCTIONS: Mapping[str, str] = {
     "tile_bf16": "tdpbf16ps",
+    "tile_f16": "tdpfp16ps",
     "tile_i8i8_i32": "tdpbssd",
     "tile_i8u8_i32": "tdpbsud",
     "tile_u8i8_i32": "tdpbusd",
