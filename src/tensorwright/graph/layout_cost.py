@@ -27,6 +27,7 @@ from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
 from tensorwright.machine import NOMINAL
 
+_APART_EFFICIENCY = 0.2  # of short numbers: instructions take those that lie side by side
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
 _CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
@@ -225,6 +226,8 @@ def _convolution(data: _Node, lanes: int) -> float:
     if block == 1 and prod(out[2:]) != 1 and _steps_inside(data.node):
         is_shared = groups != 1 and not is_channelwise(data.graph, data.node)
         efficiency *= _GATHERED_IN_GROUPS if is_shared else _GATHERED_EFFICIENCY
+    if data.node.operator == "conv_integer" and 1 in (block, data.layout(x).block):
+        efficiency *= _APART_EFFICIENCY
     return products / (NOMINAL.vectors_per_cycle * lanes) / efficiency + moved
 
 

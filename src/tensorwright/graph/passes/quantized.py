@@ -20,7 +20,14 @@ from tensorwright.graph.partition import Alternative, Decisions, Price
 from tensorwright.graph.passes.identities import merge_common_subexpressions
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
 from tensorwright.graph.workload import Workload, build_workload
-from tensorwright.ops import Array, LayoutPreference, Pattern, pack_pairs
+from tensorwright.ops import (
+    BY_DIMENSION,
+    Array,
+    LayoutPreference,
+    Movement,
+    Pattern,
+    pack_pairs,
+)
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
@@ -307,9 +314,11 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
     """
     plain = set(graph.outputs)
     for node in reversed(graph.nodes):
-        preferred = operator_of(node).layout
-        is_plain = preferred is LayoutPreference.PLAIN
-        if is_plain or (preferred is LayoutPreference.ANY and not plain.isdisjoint(node.outputs)):
+        operator = operator_of(node)
+        moves_blocks = operator.movement is Movement.JOIN or operator.movement in BY_DIMENSION
+        follows = moves_blocks or operator.layout is LayoutPreference.ANY
+        is_plain = operator.layout is LayoutPreference.PLAIN and not follows
+        if is_plain or (follows and not plain.isdisjoint(node.outputs)):
             plain.update(node.inputs)
     return graph.types.keys() - plain
 

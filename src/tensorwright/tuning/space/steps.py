@@ -87,6 +87,26 @@ def inline_elementwise(
             is_worth_it = is_worth_it and not chosen
         if is_worth_it and schedule.is_legal(schedule.ComputeInline(stage.name), builder.state):
             builder.do(schedule.ComputeInline(stage.name))
+    if not lanes:
+        _inline_read_at_one_place(builder, keep)
+
+
+def _inline_read_at_one_place(builder: SketchBuilder, keep: frozenset[str]) -> None:
+    """Inline what one stage reads several times at the same place: it is computed once there."""
+    for stage in reversed(builder.state.stages):
+        if stage.name in keep or stage.tensor.reduction is not None:
+            continue
+        readers = builder.state.readers(stage.name)
+        if len(readers) != 1 or readers[0].tensor.reduction is not None:
+            continue
+        loads = accesses.loads_from(readers[0].tensor, stage.name)
+        if len(loads) > _MOST_COPIES or len({load.indices for load in loads}) != 1:
+            continue
+        if schedule.is_legal(schedule.ComputeInline(stage.name), builder.state):
+            builder.do(schedule.ComputeInline(stage.name))
+
+
+_MOST_COPIES = 4  # of an expression, in the text of a program
 
 
 def _chooses_inside_vectors(reader: schedule.Stage, name: str, lanes: int) -> bool:

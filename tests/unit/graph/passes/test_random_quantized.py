@@ -47,14 +47,14 @@ class Drawing:
         codes = b.add("quantize_linear", x, scale, zero)
         return b.add("dequantize_linear", codes, scale, zero)
 
-    def weights(self, *shape: int) -> str:
-        """Constant codes, with a scale for each of the first extent or for all."""
+    def weights(self, *shape: int, axis: int = 0) -> str:
+        """Constant codes, with a scale for each of an extent or for all."""
         b = self.builder
         codes = b.constant(self.numbers.integers(-127, 128, shape).astype(np.int8))
         is_one = self.source.random() < 0.5
-        powers = self.numbers.integers(-11, -8, () if is_one else shape[0])
+        powers = self.numbers.integers(-11, -8, () if is_one else shape[axis])
         scales = b.constant(np.exp2(powers).astype(np.float32))
-        return b.add("dequantize_linear", codes, scales, axis=0)
+        return b.add("dequantize_linear", codes, scales, axis=axis)
 
     def layer(self, x: str) -> str:
         """One more layer, whose results are codes again."""
@@ -87,8 +87,7 @@ class Drawing:
             x = self.layer(x)
         rows = b.add("reshape", x, shape=(self.channels, self.size * self.size))
         rows = self.rounded(b.add("transpose", rows, perm=(1, 0)))
-        w = b.add("transpose", self.weights(16, self.channels), perm=(1, 0))
-        return b.finish([b.add("matmul", rows, w)])
+        return b.finish([b.add("matmul", rows, self.weights(self.channels, 16, axis=1))])
 
 
 def drawn(source: Random) -> tuple[Graph, dict[str, np.ndarray]]:

@@ -38,7 +38,6 @@ from tensorwright.tuning.space.accesses import (
 )
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes
 from tensorwright.tuning.space.register_tile import nest
-from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 
 DATA_BYTES = 512 << 10  # bytes that stay in the second cache, beside some weights
@@ -120,6 +119,15 @@ def _fitted(
         axes = [axis for axis in tensor.reduce_axes if _is_run(data, axis, shaped.run)]
         if len(axes) == 1 and columns % shaped.width == 0 and shaped.speed >= 1:
             yield shaped, axes[0]
+
+
+def products_of(
+    state: schedule.ScheduleState, instructions: Sequence[base.ShortProduct]
+) -> list[tuple[schedule.Stage, Operands]]:
+    """The products that an instruction computes, and their operands."""
+    folds = [stage for stage in state.stages if stage.tensor.reduction is not None]
+    pairs = [(stage, operands_of(stage, state, instructions)) for stage in folds]
+    return [(stage, operands) for stage, operands in pairs if operands is not None]
 
 
 def _is_run(load: expr.Load, axis: expr.Axis, terms: int) -> bool:
@@ -255,10 +263,10 @@ _STEPS = (4, 2, 1)  # of the reduction that one pass of its loop makes
 def dot_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
     """The sketch of a product with constants of whole vectors; none for other programs."""
     state = begun.state
-    product = only_fold(state)
-    operands = None if product is None else operands_of(product, state, target.short_products())
-    if product is None or operands is None:
+    products = products_of(state, target.short_products())
+    if len(products) != 1:
         return
+    ((product, operands),) = products
     registers = target.vector_registers - operands.instruction.temporaries
     builder = SketchBuilder(state)
     builder.join(begun)
@@ -321,10 +329,10 @@ def tile_of_pairs_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iter
     None for other programs and targets.
     """
     state = begun.state
-    product, instructions = only_fold(state), target.short_products(_PAIR)
-    operands = None if product is None else operands_of(product, state, instructions)
-    if product is None or operands is None:
+    products = products_of(state, target.short_products(_PAIR))
+    if len(products) != 1:
         return
+    ((product, operands),) = products
     groups = operands.instruction.groups
     if operands.folded.length % (groups * operands.instruction.terms):
         return

@@ -87,10 +87,9 @@ def image(
     filters: int,
     window: int = 1,
     *,
-    is_last: bool = False,
     zero: int | None = None,
 ) -> Graph:
-    """A convolution of codes between others: channels in blocks, but of a last result."""
+    """A convolution of codes between others, whose channels lie in blocks."""
     b = GraphBuilder("image")
     zeros = () if zero is None else (b.constant(np.array(zero, np.uint8)),)
     scale = b.constant(np.array(0.05, np.float32))
@@ -105,9 +104,8 @@ def image(
         strides=(2, 2) if size % 2 == 0 else (1, 1),
     )
     y = b.add("mul", b.add("cast", sums, to=DType.F32), scale)
-    if not is_last:
-        after = b.constant(RANDOM.standard_normal((filters, 1, 3, 3)).astype(np.float32))
-        y = b.add("conv", b.add("relu", y), after, groups=filters, pads=(1, 1, 1, 1))
+    after = b.constant(RANDOM.standard_normal((filters, 1, 3, 3)).astype(np.float32))
+    y = b.add("conv", b.add("relu", y), after, groups=filters, pads=(1, 1, 1, 1))
     return b.finish([y])
 
 
@@ -304,8 +302,15 @@ def test_terms_and_columns_that_the_instruction_does_not_take(shape: Any) -> Non
     assert not is_tensorized(product(*shape))
 
 
-def test_results_in_plain_layout_have_other_lanes() -> None:
-    assert not is_tensorized(image(9, 32, 32, is_last=True))
+def test_what_is_stored_in_another_order_is_multiplied_so_too() -> None:
+    b = GraphBuilder("parts")
+    x = b.input("x", (8, 64), DType.U8)
+    sums = b.add("cast", b.add("matmul_integer", x, b.constant(codes(64, 32))), to=DType.F32)
+    parts = b.add("reshape", sums, shape=(8, 2, 16))
+    halves = [
+        b.add("slice", parts, starts=(n,), ends=(n + 1,), axes=(1,), steps=(1,)) for n in (0, 1)
+    ]
+    assert is_tensorized(b.finish(halves))
 
 
 def test_weights_that_are_computed_are_not_packed() -> None:
