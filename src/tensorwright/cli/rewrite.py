@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +15,25 @@ from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.picture import read_picture, write_picture
 from tensorwright.drivers.rewrite import RewriteOptions, Rewritten, check_certificate, rewrite
 from tensorwright.farm import LocalFarm
 from tensorwright.graph import Graph, simplify
+from tensorwright.graph.drawing import difference_dot, difference_text
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.rewriting import networks, parse_rule, rule_text
 from tensorwright.rewriting.prove import Proved, prove_all
 from tensorwright.tuning.session import Interrupt
 
+_PROGRAM = "dot"
+_LIMIT_S = 120.0
 _PROVERS = 2
+
+
+def _read_picture(ctx: click.Context, param: click.Parameter, name: str | None) -> Path | None:
+    """Read the name of a picture, which must end in .svg."""
+    if name is not None and Path(name).suffix.lower() != ".svg":
+        raise click.BadParameter("a picture is an SVG file: name it FILE.svg", ctx, param)
+    return None if name is None else Path(name)
 
 
 @click.command()
@@ -42,7 +53,7 @@ _PROVERS = 2
 )
 @click.option(
     "--picture",
-    callback=read_picture,
+    callback=_read_picture,
     metavar="FILE.svg",
     help="Draw both graphs with Graphviz, differences in colour; as text if it is missing.",
 )
@@ -117,7 +128,7 @@ def _show(
     if explain and certificate is not None and certificate != networks.NO_STEPS:
         click.echo(str(networks.explain_certificate(certificate, source)))
     if picture is not None:
-        click.echo(write_picture(picture, source, better))
+        click.echo(_write_picture(picture, source, better))
 
 
 def _check(name: str, source: Graph, result: Graph) -> networks.Certificate:
@@ -156,3 +167,43 @@ def _report(output: str, rewritten: Rewritten) -> list[str]:
         gain = f"{trial.before_s / trial.after_s:.2f} times as fast as before, measured in turns"
     lines = [f"{output}: {nodes} became {len(rewritten.graph.nodes)}, {gain}", f"  {searched}"]
     return lines + [f"  {name}: {count}" for name, count in rewritten.rules.items()]
+
+
+def _write_picture(path: Path, before: Graph, after: Graph) -> str:
+    """Draw two graphs, or write them as a text file of the same name.
+
+    Return a line that says what was written.
+    Raises:  OutputError if the file cannot be written.
+    """
+    program = shutil.which(_PROGRAM)
+    if program is None:
+        reason = f"Graphviz's {_PROGRAM} is not installed"
+    else:
+        drawn = _drawn(program, difference_dot(before, after))
+        if isinstance(drawn, bytes):
+            write_atomically(path, drawn)
+            return f"{path}: both graphs, differences in colour"
+        reason = drawn
+    text = path.with_suffix(".txt")
+    write_atomically(text, difference_text(before, after))
+    return f"{text}: both graphs as text, without a picture: {reason}"
+
+
+def _drawn(program: str, source: str) -> bytes | str:
+    """The picture, or the reason why there is none."""
+    try:
+        done = subprocess.run(
+            [program, "-Tsvg"],
+            input=source.encode(),
+            capture_output=True,
+            check=False,
+            timeout=_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{_PROGRAM} took more than {_LIMIT_S:g} s"
+    except OSError as error:
+        return f"{_PROGRAM} does not run: {error.strerror}"
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        return f"{_PROGRAM} failed: {lines[0] if lines else f'status {done.returncode}'}"
+    return done.stdout

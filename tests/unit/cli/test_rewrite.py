@@ -170,7 +170,7 @@ def test_a_picture_is_drawn_or_written(
     program = tmp_path / "dot"
     program.write_text(script)
     program.chmod(0o755)
-    module = importlib.import_module("tensorwright.cli.arguments.picture")
+    module = importlib.import_module("tensorwright.cli.rewrite")
     monkeypatch.setattr(module.shutil, "which", lambda _: str(program) if script else None)
     better, picture = tmp_path / "better.onnx", tmp_path / "picture.svg"
     result = invoke("rewrite", products, "-o", better, "--picture", picture, "--threads", 1)

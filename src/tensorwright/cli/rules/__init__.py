@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tensorwright.base import LaboratoryPart, has_laboratory
-from tensorwright.cli.rules import library, operators, proving
+from tensorwright.cli.rules import library, proving
 
 _OF_LABORATORY = {
     name: LaboratoryPart(f"command rules {name}", f"{folder}.command", f"{word}_command")
@@ -40,6 +40,5 @@ def command() -> None:
     """Generate, prove, explain and check rules: which graphs of operators compute the same."""
 
 
-_ALONE = (library.command, operators.command)
-for _each in (*_ALONE, *library.COMMANDS, *proving.COMMANDS):
+for _each in (library.command, *library.COMMANDS, *proving.COMMANDS):
     command.add_command(_each)

@@ -3,12 +3,15 @@
 Read the files of rules and the names of rules that commands take.
 
 `tensorwright rules coverage`: at how many places of networks each rule can be applied.
+
+`tensorwright rules operators`: list the operators of rules.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,10 +24,18 @@ from tensorwright.cli.arguments.models import check_model, read_graph, row_name,
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table, write_objects
 from tensorwright.graph import simplify
-from tensorwright.rewriting import library
+from tensorwright.rewriting import library, operators
 from tensorwright.rewriting.candidates import places_of_rules
 from tensorwright.rewriting.derivation import Derived, derive, rule_set
 from tensorwright.rewriting.networks import read_network
+
+_COLUMNS = 80
+_LETTERS = {
+    operators.ArgumentRole.TENSOR: "xyzt",
+    operators.ArgumentRole.NUMBER: "c",
+    operators.ArgumentRole.KERNEL: "w",
+    operators.ArgumentRole.VARIANCE: "v",
+}
 
 
 def read_rules(path: Path | None) -> tuple[library.LibraryRule, ...]:
@@ -158,9 +169,6 @@ def _told(derived: Derived) -> str:
     return "\n".join(lines)
 
 
-COMMANDS = (list_, derive_)
-
-
 Places = Mapping[str, int]
 _USUAL = "rewriting"
 
@@ -232,3 +240,48 @@ def _rows(places_by_network: Mapping[str, Places]) -> list[dict[str, object]]:
         }
         for name, places in places_by_network.items()
     ]
+
+
+@click.command("operators")
+def operators_command() -> None:
+    """List the operators of rules: parameters in brackets, then arguments.
+
+    The top of tensorwright/rewriting/operators/__init__.py says what each operator means.
+
+    Example: tensorwright rules operators
+    """
+    for operator in operators.OPERATORS:
+        click.echo(textwrap.fill(_signature(operator), _COLUMNS, subsequent_indent=" " * 8))
+        for parameter in operator.parameters:
+            values = _values(parameter)
+            if values:
+                click.echo(f"    {parameter.name}: {values}")
+    click.echo(
+        "?c is a number, as a tensor of rank 0; ?w a kernel; ?v is not negative.\n"
+        "A parameter before ... may be repeated; a number may be a size, x.1 + y.1.\n"
+        "A name that begins with _ instead of a parameter stands for any value."
+    )
+
+
+def _signature(operator: operators.RewriteOperator) -> str:
+    """How an operator is written: `conv2d[stride_h, stride_w, padding, activation](?x, ?w)`."""
+    names = [f"{each.name}{', ...' * each.repeats}" for each in operator.parameters]
+    params = f"[{', '.join(names)}]" if names else ""
+    return f"{operator.name}{params}({', '.join(_arguments(operator))})"
+
+
+def _arguments(operator: operators.RewriteOperator) -> Iterator[str]:
+    left = {role: iter(letters) for role, letters in _LETTERS.items()}
+    return (f"?{next(left[role])}" for role in operator.arguments)
+
+
+def _values(parameter: operators.Parameter) -> str:
+    """The words that a parameter may be, or examples of them; "" if it is a number."""
+    if parameter.form and not parameter.words:
+        first = parameter.samples[0]
+        return f"a number as a word: {operators.number_of_word(first)} is {first}"
+    like = f"words like {parameter.samples[0]}" if parameter.samples else ""
+    return ", ".join(filter(None, (*parameter.words, like)))
+
+
+COMMANDS = (list_, derive_, operators_command)

@@ -2,11 +2,13 @@
 
 Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites), `saturation.py`
 (the loop, and proofs).  The prover and pruning use it. It has no axioms, and its
-only facts about shapes come from an analysis (`shape_analysis.py`).
+only facts about shapes come from an analysis (`ShapeAnalysis`).
 """
 
-from tensorwright.rewriting.egraph.analysis import Analysis, Applies, Scope, Value, listed
-from tensorwright.rewriting.egraph.egraph import INPUT, EGraph, Head, Id
+from tensorwright.rewriting.egraph.analysis import (
+    INPUT, Analysis, Applies, Scope, ShapeAnalysis, Value, listed,
+)
+from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
 from tensorwright.rewriting.egraph.matching import (
     Bound, Match, Matcher, Merge, instance_params, merges_among,
 )
@@ -18,4 +20,3 @@ from tensorwright.rewriting.egraph.saturation import (
     StopReason, Template, chain_between, used_applications,
 )
 from tensorwright.rewriting.egraph.searching import joined
-from tensorwright.rewriting.egraph.shape_analysis import ShapeAnalysis

@@ -20,11 +20,13 @@ from typing import Generic, TypeAlias, TypeVar
 
 from tensorwright.expr import IndexExpr
 from tensorwright.rewriting import terms
-from tensorwright.rewriting.assumptions import Misfit, Needs, Shapes
+from tensorwright.rewriting.assumptions import Assumptions, Misfit, Needs, Shapes
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.operators import operator_named
 
 Data = TypeVar("Data", bound=Hashable)
+INPUT = "?"
+"""The operator of an input; its parameter is the name."""
 
 Value: TypeAlias = "terms.Param | tuple[terms.Param, ...]"
 """The value of a parameter variable: a parameter, or all remaining ones."""
@@ -137,3 +139,45 @@ class Analysis(ABC, Generic[Data]):
             case terms.Equal(one, other) | terms.AtLeast(one, other) | terms.Divides(one, other):
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self.entails(type(fact)(left, right))
+
+
+class ShapeAnalysis(Analysis[Shape]):
+    """Shapes of terms over inputs of given shapes, under assumptions about their extents.
+
+    Shapes are in normal form; where two are known to be equal and differ in form, either is good.
+    """
+
+    def __init__(self, shapes: Mapping[str, Shape], assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
+        self._inputs = {name: tuple(map(self.normal, shape)) for name, shape in shapes.items()}
+        self._entailed: dict[terms.Fact, bool] = {}
+
+    def make(
+        self, operator: str, params: tuple[terms.Param, ...], args: tuple[Shape, ...]
+    ) -> Shape | None:
+        """The shape of an application; None where it may be ill-typed."""
+        if operator == INPUT:
+            return self._inputs.get(str(params[0]))
+        return self.fitting_shape(operator, params, args)
+
+    def may_merge(self, left: Shape, right: Shape) -> bool:
+        """Whether two shapes are known to be equal."""
+        return left == right or (
+            len(left) == len(right)
+            and all(self.entails(terms.Equal(a, b)) for a, b in zip(left, right, strict=True))
+        )
+
+    def shape_of(self, data: Shape) -> Shape:
+        """The shape that the data are."""
+        return data
+
+    def normal(self, size: Size) -> Size:
+        """The size under the assumptions."""
+        return self._assumptions.normal(size)
+
+    def entails(self, fact: terms.Fact) -> bool:
+        """Whether a fact follows from the assumptions."""
+        answer = self._entailed.get(fact)
+        if answer is None:
+            answer = self._entailed[fact] = self._assumptions.entails(fact)
+        return answer

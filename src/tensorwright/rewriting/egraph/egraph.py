@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Generic, NewType, TypeAlias
 
 from tensorwright.expr import IndexExpr
-from tensorwright.rewriting.egraph.analysis import Analysis, Data
+from tensorwright.rewriting.egraph.analysis import INPUT, Analysis, Data
 from tensorwright.rewriting.terms import Apply, Input, Param, Term
 
 Id = NewType("Id", int)
@@ -30,8 +30,6 @@ Head = NewType("Head", int)
 Key: TypeAlias = tuple[int, ...]
 """A head and the nodes below it, or the numbers of their data."""
 
-INPUT = "?"
-"""The operator of an input; its parameter is the name."""
 _CONGRUENCE = -1
 _NO_TERM = -1
 

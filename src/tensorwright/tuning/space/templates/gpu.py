@@ -13,8 +13,17 @@ Knobs   tile_f, tile_y, tile_x      of convolutions: channels, rows and columns 
         auto_unroll_max_step        inner loops that make no more steps are unrolled
         unrolled                    which of them: all terms of a part, or its taps
 
+Convolutions of 3 x 3 taps may be Winograd's, too: three launches, of which the second is a product
+for each part of the tiles.
+
+Knobs   tile_size        outputs of a tile along each direction; AutoTVM has no knob for it
+        tile_b           positions of the transformed tiles: each is a product of its own blocks
+        tile_y, tile_x   channels and tiles of the product
+        tile_rc          its terms: parts that are fetched, and the terms of a part
+
 Source:  Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; the templates of its
-         program, TVM, for CUDA, whose names the knobs have.
+         program, TVM, for CUDA, whose names the knobs have; Lavin and Gray, Fast Algorithms for
+         Convolutional Neural Networks, CVPR 2016.
 """
 
 from __future__ import annotations
@@ -30,6 +39,7 @@ from tensorwright.base import GpuTarget
 from tensorwright.tuning.space.accesses import has_numbers
 from tensorwright.tuning.space.defaults.pointwise import bind_rest, inline_cheap
 from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.rules.batched_winograd import use_winograd
 from tensorwright.tuning.space.derived.tiled_fold import TiledFold
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import SketchBuilder
@@ -287,3 +297,62 @@ DEPTHWISE_CONV2D_NCHW = _of_table("depthwise_conv2d_nchw", Form.DEPTHWISE, _DEPT
 DENSE_LARGE_BATCH = Template("dense_large_batch", dense_large_batch, _is(Form.PRODUCT))
 DENSE_SMALL_BATCH = Template("dense_small_batch", dense_small_batch, _is(Form.PRODUCT))
 BATCH_MATMUL = _of_table("batch_matmul", Form.PRODUCTS, _BATCH)
+
+
+_WINOGRAD = BlockTable(
+    (("tile_y", "rows", (1, 8, 4)), ("tile_x", "columns", (1, 8, 2))),
+    (("tile_rc", "terms", (8,)),),
+    (0, 1500, 128),
+)
+_OUTPUTS = (4, 2)
+
+
+def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> bool:
+    """Three launches: data to parts of tiles, one product for each part, parts to outputs.
+
+    Gives whether the product is one of matrices: one tile of one image is a vector.
+    """
+    fold = find_fold(s.state)
+    assert fold is not None, "the template applies"
+    name, product = fold.name, f"{fold.name}_product"
+    axes = s.state.stage(name).tensor.axes
+    rows = next(x.length for x in axes if x.name == fold.axes["rows"])
+    tile = cfg.define_knob("tile_size", _OUTPUTS if rows % 8 == 0 else tuple(reversed(_OUTPUTS)))
+    inline_cheap(s, keep=schedule.reads_of(s.state.stage(name).tensor))
+    transforms = use_winograd(s, name, tile)
+    joined = schedule.UseAlgorithm(product, "implicit_gemm")
+    if not schedule.is_legal(joined, s.state):
+        return False
+    s.do(joined)
+    s.do(schedule.ComputeInline(product))
+    s.do(schedule.FoldConstant(f"{product}_left"))
+    cfg.define_split("tile_b", (tile + 2) ** 2, 4, candidates=[(1, 1, 1)])
+    tensor = s.state.stage(f"{product}_product").tensor
+    *_, high, wide = (axis.name for axis in tensor.axes)
+    names = {"rows": high, "columns": wide, "terms": tensor.reduce_axes[0].name}
+    compute_in_blocks(s, cfg, f"{product}_product", names, _WINOGRAD)
+    transforms.schedule(cfg.target)
+    bind_others(s, cfg)
+    return True
+
+
+def _is_winograd(state: schedule.ScheduleState, target: Any) -> bool:
+    fold = find_fold(state)
+    if fold is None or fold.form is not Form.CONVOLUTION:
+        return False
+    matched = schedule.find_convolution(state.stage(fold.name).tensor)
+    return matched is not None and matched.kernel.source.name in state.constants
+
+
+CONV2D_NCHW_WINOGRAD = Template(
+    "conv2d_nchw_winograd", conv2d_nchw_winograd, _is_winograd, is_other_algorithm=True
+)
+GPU_TEMPLATES = (
+    CONV2D_NCHW,
+    CONV2D_NCHW_WINOGRAD,
+    DEPTHWISE_CONV2D_NCHW,
+    DENSE_LARGE_BATCH,
+    DENSE_SMALL_BATCH,
+    BATCH_MATMUL,
+)
+"""In the order of asking."""
