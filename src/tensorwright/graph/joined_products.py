@@ -27,7 +27,8 @@ from tensorwright.ops import Array, sizes_of
 
 _ROUNDING = "matmul_blocks"
 _PRODUCTS = ("matmul", "matmul_integer", _ROUNDING)
-_COLUMNS = 1  # the axis of their constants
+_WIDENING = ("cast", "dequantize_blocks")
+_COLUMNS = 1  # the axis of all constants
 
 
 def join_products(graph: Graph, price: partition.Price | None) -> Graph:
@@ -54,40 +55,50 @@ def join_products(graph: Graph, price: partition.Price | None) -> Graph:
 class _Products:
     """Nodes that multiply one tensor by constants of one kind; `form` is equal for sets alike.
 
-    held   for each node the constants that it reads, if need be behind casts
+    makers   of the operands of the first one: nodes that widen constants, None for constants
+    held     for each node the constants of each operand
     """
 
     nodes: tuple[Node, ...]
-    held: tuple[tuple[str, ...], ...]
+    makers: tuple[Node | None, ...]
+    held: tuple[tuple[tuple[str, ...], ...], ...]
     form: tuple[object, ...]
 
 
 def _candidates(graph: Graph) -> Iterator[_Products]:
     """The sets of products that may be one."""
     producers = graph.producers()
-    sets: dict[tuple[object, ...], list[tuple[Node, tuple[str, ...]]]] = {}
+    sets: dict[tuple[object, ...], list[Node]] = {}
+    makers: dict[str, tuple[Node | None, ...]] = {}
     for node in graph.nodes:
         if node.operator not in _PRODUCTS or len(graph.types[node.inputs[0]].shape) < 2:
             continue
-        held: list[str] = []
-        for name in node.inputs[1:]:
-            made = producers.get(name)
-            held.append(made.inputs[0] if made is not None and made.operator == "cast" else name)
-        arrays = [graph.constants.get(name) for name in held]
+        made = tuple(producers.get(name) for name in node.inputs[1:])
+        held = _held(node, made)
+        arrays = [graph.constants.get(name) for names in held for name in names]
         kinds = tuple(
-            (graph.types[name].dtype, array.dtype, array.shape[0], array.shape[_COLUMNS + 1 :])
-            for name, array in zip(node.inputs[1:], arrays, strict=True)
+            (array.dtype, array.shape[0], array.shape[_COLUMNS + 1 :])
+            for array in arrays
             if array is not None and array.ndim > _COLUMNS
         )
-        if len(kinds) == len(held):
-            key = node.operator, node.inputs[0], node.attributes, kinds
-            sets.setdefault(key, []).append((node, tuple(held)))
-    for (operator, x, *others), members in sets.items():
-        if len(members) > 1:
-            nodes, held_by_each = zip(*members, strict=True)
+        how = tuple((each.operator, each.attributes) if each else None for each in made)
+        is_widened = all(each is None or each.operator in _WIDENING for each in made)
+        if is_widened and len(kinds) == len(arrays):
+            makers[node.outputs[0]] = made
+            key = node.operator, node.inputs[0], node.attributes, how, kinds
+            sets.setdefault(key, []).append(node)
+    for (operator, x, *others), nodes in sets.items():
+        if len(nodes) > 1:
             columns = tuple(sizes_of(graph.types[node.outputs[0]])[-1] for node in nodes)
+            held_by_each = tuple(_held(node, makers[node.outputs[0]]) for node in nodes)
             form = operator, graph.types[str(x)], *others, columns
-            yield _Products(nodes, held_by_each, form)
+            yield _Products(tuple(nodes), makers[nodes[0].outputs[0]], held_by_each, form)
+
+
+def _held(node: Node, made: Sequence[Node | None]) -> tuple[tuple[str, ...], ...]:
+    """The constants of each operand behind the first one."""
+    pairs = zip(node.inputs[1:], made, strict=True)
+    return tuple(maker.inputs if maker else (name,) for name, maker in pairs)
 
 
 def _is_faster(graph: Graph, products: _Products, decide: partition.Decisions) -> bool:
@@ -134,12 +145,14 @@ def _write(copy: Copy, node: Node, products: _Products) -> Sequence[str]:
     """One product, and a part of it for each; the outputs of the first node."""
     wish = node.outputs[0]
     inputs = [node.inputs[0]]
-    for name, held in zip(node.inputs[1:], zip(*products.held, strict=True), strict=True):
-        arrays = [array for array in map(copy.constant, held) if array is not None]
-        whole: Array = np.concatenate(arrays, _COLUMNS)
-        joined, dtype = copy.hold(whole, f"{wish}.joined"), copy.type_of(name).dtype
-        is_cast = copy.type_of(joined).dtype is not dtype
-        inputs.append(copy.new("cast", (joined,), joined, to=dtype) if is_cast else joined)
+    for maker, held in zip(products.makers, zip(*products.held, strict=True), strict=True):
+        parts: list[str] = []
+        for names in zip(*held, strict=True):
+            arrays = [array for array in map(copy.constant, names) if array is not None]
+            whole: Array = np.concatenate(arrays, _COLUMNS)
+            parts.append(copy.hold(whole, f"{wish}.joined"))
+        made = maker and copy.new(maker.operator, parts, parts[0], **maker.attribute_map)
+        inputs += (made,) if made else parts
     product = copy.new(node.operator, inputs, f"{wish}.all", **node.attribute_map)
     axes, start = (len(copy.type_of(product).shape) - 1,), 0
     for each in products.nodes:

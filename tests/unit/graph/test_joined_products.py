@@ -25,7 +25,7 @@ from tensorwright_lab.zoo.language_models import Decoder, write_decoder
 
 RANDOM = np.random.default_rng(7)
 ROWS, INNER = 3, 64
-KINDS = ("f32", "bf16", "bytes", "4 bits", "8 bits", "zeros")
+KINDS = ("f32", "bf16", "bytes", "widened", "4 bits", "8 bits", "zeros")
 
 
 def weights(
@@ -44,6 +44,8 @@ def weights(
     bits = 8 if kind == "8 bits" else 4
     words = RANDOM.integers(-(1 << 31), 1 << 31, (INNER * bits // 32, columns)).astype(np.int32)
     scales = RANDOM.standard_normal((2, columns)).astype(np.float32)
+    if kind == "widened":
+        return "matmul", (b.add("dequantize_blocks", *map(b.constant, (words, scales))),), {}
     zeros = (RANDOM.integers(-8, 8, (2, columns), dtype=np.int8),) if kind == "zeros" else ()
     held = (pack_pairs(words, bits), scales, *zeros)
     return "matmul_blocks", tuple(map(b.constant, held)), {"bits": bits}
