@@ -18,6 +18,7 @@ from tensorwright.loop.passes.simplify import (
 from tensorwright.schedule import ForKind
 
 _OUTER_KINDS = frozenset((ForKind.SERIAL, ForKind.PARALLEL))
+_KINDS_OF_ROWS = _OUTER_KINDS | {ForKind.UNROLLED, ForKind.VECTOR}
 
 
 def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgram:
@@ -131,7 +132,8 @@ def _first_alone(statement: Stmt, bounds: expr.Bounds) -> tuple[expr.Condition, 
     inside = {each.var for each in traversal.walk(statement) if isinstance(each, For)}
 
     def first(each: Stmt) -> Stmt:
-        if isinstance(each, For) and isinstance(each.body, If) and each.extent != 1:
+        is_of_rows = isinstance(each, For) and each.kind in _KINDS_OF_ROWS and each.extent != 1
+        if isinstance(each, For) and is_of_rows and isinstance(each.body, If):
             for guard in expr.conjuncts(each.body.condition):
                 end = _end_behind_first(guard, each.var)
                 sides = tuple(expr.condition_sides(end))
