@@ -83,11 +83,10 @@ def generate(
     most = feed.checked([given], tokens, block)
     if drafts:
         session.rewind(session.position)  # refuses states that cannot
-        while drafts and feed.scored(drafts + 1) <= drafts:
-            drafts -= 1
-        if not drafts:
+        if feed.scored(2) < 2:
             reason = f"its output {feed.logits.name} has the scores of the last id alone"
             raise refusal("argument drafts", reason, "give 0, or a model with the scores of all")
+        drafts = min(drafts, feed.most - 1) if feed.most else drafts
     return _tokens(session, feed, given, sampling, tokens, frozenset(stop), most, drafts)
 
 
@@ -103,11 +102,13 @@ def _tokens(
 ) -> Iterator[int]:
     generator = np.random.default_rng(sampling.seed)
     before, new = History(ids), _read(session, feed, [ids], most)[0]
-    left = tokens
+    left, streak = tokens, 0  # guesses that were right since the last wrong one
     while left:
         position, room = session.position, session.room
         spare = left - 1 if room is None else max(0, min(left, room - position) - 1)
-        draft = before.draft(min(drafts, spare)) if drafts and len(new) == 1 else []
+        guess = before.draft(max(1, min(drafts, spare, streak))) if drafts else []
+        streak = streak if guess and len(new) == 1 else 0
+        draft = guess[: min(streak, spare)]
         results = session.run(feed.inputs([[*new, *draft]], session))
         scores = results[feed.logits.name]
         rows = scores.reshape(-1, scores.shape[-1])[-1 - len(draft) :]
@@ -120,7 +121,9 @@ def _tokens(
             yield token
             if token in stop:
                 return
-            if draft[number : number + 1] != [token]:
+            if number < len(guess):
+                streak = streak + 1 if token == guess[number] else 0
+            if not streak:
                 break
         new = [token]
 

@@ -136,12 +136,17 @@ def test_drafts_change_no_token(all_scores: Executable, sampling: Sampling, draf
     assert session.steps <= 40
 
 
+def test_drafts_are_no_longer_than_a_call() -> None:
+    few = compile_model(decoder(of_all=True), sizes={"seq": "1..3"})
+    assert list(generate(few, 4 * PROMPT, tokens=20, drafts=9)) == greedy(4 * PROMPT, 20)
+
+
 def test_drafts_that_hold_save_calls(all_scores: Executable) -> None:
     repeating = Sampling(repetition_penalty=1e-9)  # tokens that were there are likely
     session = all_scores.session()
     made = list(generate(session, 4 * PROMPT, repeating, tokens=40, drafts=7))
     assert made == list(generate(all_scores, 4 * PROMPT, repeating, tokens=40))
-    assert session.steps < 30
+    assert session.steps < 36
 
 
 def test_a_session_is_at_each_token_that_it_gives(all_scores: Executable) -> None:
