@@ -100,6 +100,7 @@ ChannelScale: TypeAlias = Callable[[Numbers, Numbers, base.Attributes], Numbers]
 
 
 POSITIONS_INPUT = 1
+"""Which input of an operator that `has_positions` holds them."""
 
 
 @dataclass(frozen=True, slots=True)
