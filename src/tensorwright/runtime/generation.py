@@ -37,8 +37,6 @@ _COUNTS: Mapping[str, Callable[[int, int], int]] = {  # from a position, and mor
 }
 _OF_ROWS = set(_COUNTS) - {"total_sequence_length"}
 _MATRIX = 2
-
-
 _LEAST_ALONE = 12  # ids of a prompt: for so many, one more call costs less than their scores
 
 
