@@ -33,7 +33,7 @@ from tensorwright.graph.passes.movement import (
 )
 from tensorwright.graph.passes.precision import round_operands
 from tensorwright.graph.passes.quantized import (
-    keep_codes, lower_quantized, multiply_blocks, multiply_quantized, round_in_floats,
+    keep_codes, keep_rounded, lower_quantized, multiply_blocks, multiply_quantized, round_in_floats,
 )
 from tensorwright.graph.passes.rebuild import Pass
 
@@ -53,6 +53,7 @@ PASSES: tuple[Pass, ...] = (
     recognise_mish,
     share_heads,
     round_in_floats,
+    keep_rounded,
     lower_batch_norm,
     lower_group_norm,
     merge_affine,

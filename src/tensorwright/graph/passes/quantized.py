@@ -31,6 +31,7 @@ from tensorwright.ops import (
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
+_MOVES = frozenset((Movement.RESHAPE, Movement.REORDER, Movement.CROP))
 _MOST_STEPS = 4  # from codes to codes
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
 _OF_CODES = "_integer"
@@ -94,6 +95,50 @@ def round_in_floats(copy: Copy, node: Node) -> Sequence[str] | None:
     low, high = float(byte_type.lowest) - shift, float(byte_type.highest) - shift
     inside = copy.new("clip", (whole,), f"{result}.inside", min=low, max=high)
     return copy.emit("mul", (inside, scale), node.outputs)
+
+
+@rewriting("mul")
+def keep_rounded(copy: Copy, node: Node) -> Sequence[str] | None:
+    """Numbers that are rounded are not rounded again by the same scale, also in another order.
+
+    Rewrite:  r = clip(round(x / s), a, b) * s; y = move(r); clip(round(y / s), a, b) * s    ->    y
+    Requires: each multiple of s in the range becomes itself; move is a maximum of windows, too.
+    """
+    again = _rounding(copy, node)
+    if again is None:
+        return None
+    source, *parameters = again
+    made = copy.producer(source)
+    while made is not None and made.operator != "mul":
+        moves = operator_of(made).movement in _MOVES or made.operator == "max_pool"
+        made = copy.producer(made.inputs[0]) if moves else None
+    first = None if made is None else _rounding(copy, made)
+    if first is None or [*first[1:]] != parameters:
+        return None
+    scale, low, high = first[1:]
+    multiples = np.arange(low, high + 1, dtype=np.float32)
+    is_same = np.array_equal(np.rint(multiples * scale / scale), multiples)
+    return (source,) if is_same and copy.type_of(source) == copy.result(node) else None
+
+
+def _rounding(copy: Copy, node: Node) -> tuple[str, np.float32, float, float] | None:
+    """What a node gives rounded to multiples of a number, that number and the range of multiples;
+    None if it does something else.
+    """
+    inside, scale = copy.producer(node.inputs[0]), copy.constant(node.inputs[1])
+    if node.operator != "mul" or inside is None or inside.operator != "clip":
+        return None
+    whole = copy.producer(inside.inputs[0])
+    steps = whole and copy.producer(whole.inputs[0])
+    if whole is None or steps is None or (whole.operator, steps.operator) != ("round", "div"):
+        return None
+    divisor = copy.constant(steps.inputs[1])
+    if scale is None or divisor is None or scale.size != 1 or not np.array_equal(scale, divisor):
+        return None
+    low, high = (inside.attribute_map[name] for name in ("min", "max"))
+    if not isinstance(low, float) or not isinstance(high, float):
+        return None
+    return steps.inputs[0], np.float32(scale.reshape(())[()]), low, high
 
 
 @rewriting(*(each.removesuffix(_OF_CODES) for each in _PRODUCTS), "gemm")

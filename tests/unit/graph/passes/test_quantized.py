@@ -245,6 +245,24 @@ def test_codes_that_stay_the_same_are_not_made_again(
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize(("steps", "rounded"), [(0.02, 1), (0.04, 2)])
+def test_numbers_in_another_order_are_not_rounded_again(steps: float, rounded: int) -> None:
+    b = GraphBuilder()
+    zero = b.constant(np.array(7, np.uint8))
+    y = b.input("x", (1, 4, 6, 6))
+    for each in (0.02, steps):
+        scale = b.constant(np.array(each, np.float32))
+        y = b.add("dequantize_linear", b.add("quantize_linear", y, scale, zero), scale, zero)
+        pooled = b.add("max_pool", y, kernel=(3, 3), pads=(1, 1, 1, 1))
+        y = b.add("transpose", pooled, perm=(0, 1, 3, 2))
+    graph = b.finish([b.add("exp", y)])
+    simple = verify(simplify(graph))
+    assert operators(simple).count("round") == rounded
+    image = {"x": RANDOM.standard_normal((1, 4, 6, 6)).astype(np.float32)}
+    (expected,), (found,) = (interpret(each, image).values() for each in (graph, simple))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_codes_that_others_read_as_numbers_are_stored_as_codes() -> None:
     b = GraphBuilder()
     scale, zero = b.constant(np.array(0.02, np.float32)), b.constant(np.array(30, np.uint8))
