@@ -6,8 +6,9 @@ an empty cache, whose first token is timed by itself, then token by token.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -35,8 +36,12 @@ from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, th
 from tensorwright_lab.bench.peers_option import read_names, read_numbers
 from tensorwright_lab.zoo.language_models import DECODERS, KINDS, write_decoder
 
-_OURS, _ONNXRUNTIME, _LLAMACPP = decode_side.SIDES
+_OURS, _ONNXRUNTIME, _LLAMACPP, _GENAI, _OPENVINO, _INDUCTOR = decode_side.SIDES
+_PEERS = tuple(decode_side.SIDES)[1:]
+_OF_ONNX = {_ONNXRUNTIME, _GENAI, _OPENVINO}
+_PACKAGES = {_GENAI: "onnxruntime_genai", _OPENVINO: "openvino", _INDUCTOR: "torch"}
 _AS_IT_IS = "file"
+_MOST_IDS = 4096
 _COLUMNS = (
     *("model", "weights", "runtime", "prompt", "first ms", "token ms", "p95 ms", "tokens/s"),
     *("GB/s", "share", "times ours", "same", "load s", "MB", ""),
@@ -89,7 +94,7 @@ class DecodeRow:
     "--peers",
     callback=read_names,
     metavar="A,B",
-    help=f"The runtimes to compare with: {_ONNXRUNTIME}, {_LLAMACPP}; none if not given.",
+    help=f"The runtimes to compare with: some of {', '.join(_PEERS)}; none if not given.",
 )
 @click.option(
     "--llamacpp",
@@ -150,7 +155,7 @@ def _check(models: Sequence[str], weights: Sequence[str], peers: Sequence[str]) 
     """Raise a UsageError for what no measurement takes."""
     for name, given, possible in (
         ("--weights", weights, KINDS),
-        ("--peers", peers, (_ONNXRUNTIME, _LLAMACPP)),
+        ("--peers", peers, _PEERS),
     ):
         for each in given:
             if each not in possible:
@@ -162,8 +167,11 @@ def _check(models: Sequence[str], weights: Sequence[str], peers: Sequence[str]) 
         reason, remedy = "", f"give --weights for {', '.join(f'zoo:{n}' for n in DECODERS)}"
         if weights and not is_zoo:
             reason = f"{model} has weights of its own"
-        elif _LLAMACPP in peers and not (is_zoo or is_gguf(model)):
-            reason, remedy = f"llama.cpp does not read {model}", "give a GGUF file"
+        elif {_LLAMACPP, _INDUCTOR} & {*peers} and not (is_zoo or is_gguf(model)):
+            name = "llama.cpp" if _LLAMACPP in peers else _INDUCTOR
+            reason, remedy = f"{name} does not read {model}", "give a GGUF file"
+        elif _INDUCTOR in peers and {*weights} - {"f32"}:
+            reason, remedy = f"{_INDUCTOR} has weights in f32 alone", "leave it out, or --weights"
         if reason:
             raise base.UsageError(stage="cli", where=model, reason=reason, remedy=remedy)
 
@@ -187,10 +195,14 @@ class _Files:
             write_decoder(source, DECODERS[name], weights)
         executable = compile_model(source, threads=threads)
         executable.save(saved)
-        paths = {_OURS: saved, _LLAMACPP: source, _ONNXRUNTIME: source}
-        if _ONNXRUNTIME in peers and is_gguf(source):
-            paths[_ONNXRUNTIME] = folder / "model.onnx"
-            save_proto(_with_last_scores(whole_model(source)), paths[_ONNXRUNTIME])
+        paths = dict.fromkeys(decode_side.SIDES, source) | {_OURS: saved}
+        if _OF_ONNX & {*peers} and is_gguf(source):
+            model_file = folder / "model.onnx"
+            save_proto(_with_last_scores(whole_model(source)), model_file)
+            paths |= dict.fromkeys(_OF_ONNX, model_file)
+        if _GENAI in peers:
+            write_genai_config(folder, paths[_GENAI], executable, threads)
+            paths[_GENAI] = folder
         return cls(executable, paths)
 
     def bytes_of_token(self, position: int) -> float:
@@ -210,6 +222,35 @@ def _with_last_scores(model: ModelProto) -> ModelProto:
     norm.input[0] = "last.row"
     model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
     return model
+
+
+def write_genai_config(folder: Path, model: Path, executable: Executable, threads: int) -> None:
+    """Write what ONNX Runtime GenAI wants to know about a decoder: genai_config.json."""
+    caches = [spec for spec in executable.inputs if spec.name.startswith("past_key_values")]
+    _, groups, _, size = caches[0].shape
+    (words,) = {spec.shape[-1] for spec in executable.outputs if spec.name == "logits"}
+    parts = ("key", "value")
+    decoder = {
+        "filename": os.path.relpath(model, folder),
+        "session_options": {"intra_op_num_threads": threads},
+        "head_size": size,
+        "num_key_value_heads": groups,
+        "num_hidden_layers": len(caches) // 2,
+        "inputs": {f"past_{part}_names": f"past_key_values.%d.{part}" for part in parts},
+        "outputs": {f"present_{part}_names": f"present.%d.{part}" for part in parts},
+    }
+    about = {
+        "model": {
+            "type": "llama",
+            "context_length": _MOST_IDS,
+            "vocab_size": words,
+            "eos_token_id": [],  # it never ends
+            "pad_token_id": 0,
+            "decoder": decoder,
+        },
+        "search": {"max_length": _MOST_IDS, "past_present_share_buffer": False},
+    }
+    (folder / "genai_config.json").write_text(json.dumps(about))
 
 
 class _Process:
@@ -272,7 +313,7 @@ def _started(
         sides: list[_Process | tuple[str, str]] = []
         for kind in (_OURS, *peers):
             try:
-                own = library or (_library() if kind == _LLAMACPP else "")
+                own = _library_of(kind, library)
                 side = _Process(kind, files.paths[kind], threads, own)
             except base.MachineError as error:
                 sides.append((kind, error.reason))
@@ -282,17 +323,28 @@ def _started(
         yield sides
 
 
-def _library() -> str:
-    """The library of llama.cpp that the package xllamacpp has.  Raises: MachineError without it."""
+def _library_of(kind: str, library: str) -> str:
+    """The library of llama.cpp, given or that of the package xllamacpp; "" for other runtimes.
+
+    Raises:  MachineError where a runtime's package is not installed.
+    """
+    package = _PACKAGES.get(kind, "" if kind != _LLAMACPP or library else "xllamacpp.xllamacpp")
+    if not package:
+        return library
     try:
-        return str(importlib.import_module("xllamacpp.xllamacpp").__file__)
+        spec = importlib.util.find_spec(package)
     except ImportError:
+        spec = None
+    if spec is None:
+        name = package.partition(".")[0].replace("_", "-")
+        more = ", or name its library: --llamacpp libllama.so" if kind == _LLAMACPP else ""
         raise base.MachineError(
             stage="bench",
-            where=f"runtime {_LLAMACPP}",
-            reason="it is not installed",
-            remedy="pip install xllamacpp, or name its library: --llamacpp libllama.so",
-        ) from None
+            where=f"runtime {kind}",
+            reason=f"it is not installed: pip install {name}{more}",
+            remedy=f"pip install {name}{more}",
+        )
+    return str(spec.origin) if kind == _LLAMACPP else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
     python decode_side.py KIND FILE THREADS LIBRARY
 
-Kinds: tensorwright (a saved executable), onnxruntime (an ONNX file), llamacpp (a GGUF file, by the
-C functions of LIBRARY).  First it prints how long loading took.  For each line [prompt, steps] it
-reads a prompt of so many ids into an empty cache, then takes the likeliest token, step by step, and
-prints the seconds of the first token and of each later one, the tokens, and its peak of memory.
+Kinds: tensorwright (a saved executable), onnxruntime and openvino (an ONNX file), genai (of ONNX
+Runtime, a folder with genai_config.json), llamacpp (a GGUF file, by the C functions of LIBRARY),
+inductor (a GGUF file, in f32).  First it prints how long loading took.  For each line [prompt,
+steps] it reads a prompt of so many ids into an empty cache, then takes the likeliest token, step by
+step, and prints the seconds of the first token and of each later one, the tokens, and its peak of
+memory.
 
-It imports nothing of the laboratory, so that its memory is that of the runtime.
+It imports nothing of the laboratory, so that its memory is that of the runtime; but for inductor.
 Source:  github.com/ggml-org/llama.cpp, include/llama.h.
 """
 
@@ -84,6 +86,72 @@ class OnnxRuntimeSide:
             yield new[0]
 
 
+class GenAISide:
+    """ONNX Runtime GenAI; threads stand in the configuration."""
+
+    def __init__(self, path: str, _: int, library: str) -> None:
+        self._package = importlib.import_module("onnxruntime_genai")
+        self._model = self._package.Model(path)
+
+    def tokens(self, ids: list[int]) -> Iterator[int]:
+        """As `Side`."""
+        generator = self._package.Generator(self._model, self._package.GeneratorParams(self._model))
+        generator.append_tokens(np.array([ids], np.int32))
+        while True:
+            generator.generate_next_token()
+            yield int(generator.get_next_tokens()[0])
+
+
+class OpenVinoSide:
+    """OpenVINO, with the caches as its states."""
+
+    def __init__(self, path: str, threads: int, _: str) -> None:
+        package = importlib.import_module("openvino")
+        transformations = importlib.import_module("openvino._offline_transformations")
+        model = package.Core().read_model(path)
+        names = [port.get_any_name() for port in model.inputs]
+        past = [name for name in names if name.startswith("past_key_values")]
+        pairs = {name: "present" + name.removeprefix("past_key_values") for name in past}
+        transformations.apply_make_stateful_transformation(model, pairs)
+        self._names = set(names) - set(past)
+        how = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+        how["PERFORMANCE_HINT"] = "LATENCY"
+        self._request = package.Core().compile_model(model, "CPU", how).create_infer_request()
+
+    def tokens(self, ids: list[int]) -> Iterator[int]:
+        """As `Side`."""
+        self._request.reset_state()
+        new, end = ids, 0
+        while True:
+            places = np.arange(end, end + len(new))[None]
+            end += len(new)
+            given = {"input_ids": np.array([new]), "position_ids": places}
+            given["attention_mask"] = np.ones((1, end), np.int64)
+            used = {name: array for name, array in given.items() if name in self._names}
+            new = [int(self._request.infer(used)["logits"][0, -1].argmax())]
+            yield new[0]
+
+
+class InductorSide:
+    """PyTorch's compiler, whose caches are concatenated in each call."""
+
+    def __init__(self, path: str, threads: int, _: str) -> None:
+        self._torch = importlib.import_module("torch")
+        self._torch.set_num_threads(threads)
+        zoo = importlib.import_module("tensorwright_lab.zoo.torch_decoder")
+        self._decoder = zoo.TorchDecoder(Path(path)).eval()
+        self._compiled = self._torch.compile(self._decoder, dynamic=True)
+
+    def tokens(self, ids: list[int]) -> Iterator[int]:
+        """As `Side`."""
+        new, state = ids, self._decoder.empty_state()
+        while True:
+            with self._torch.no_grad():
+                logits, *state = self._compiled(self._torch.tensor([new]), state)
+            new = [int(logits[0, -1].argmax())]
+            yield new[0]
+
+
 class LlamaCppSide:
     """llama.cpp by its C functions: no server, and no sampler in the times."""
 
@@ -135,6 +203,9 @@ SIDES: dict[str, Callable[[str, int, str], Side]] = {
     "tensorwright": OurSide,
     "onnxruntime": OnnxRuntimeSide,
     "llamacpp": LlamaCppSide,
+    "genai": GenAISide,
+    "openvino": OpenVinoSide,
+    "inductor": InductorSide,
 }
 
 

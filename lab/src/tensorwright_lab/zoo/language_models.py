@@ -79,6 +79,7 @@ DECODERS = MappingProxyType(
     {
         "decoder_small": Decoder("llama", 8192, 576, 6, 9, 3, 1536, longest=4096),
         "smollm2_135m": Decoder("llama", 49152, 576, 30, 9, 3, 1536, rate=1e5, longest=8192),
+        "llama3_1b": Decoder("llama", 128256, 2048, 16, 32, 8, 8192, rate=5e5, longest=131072),
         "qwen2_0.5b": Decoder(
             "qwen2", 151936, 896, 24, 14, 2, 4864, rate=1e6, epsilon=1e-6, longest=32768
         ),
