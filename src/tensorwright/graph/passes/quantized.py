@@ -32,6 +32,7 @@ from tensorwright.ops import (
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
 _MOVES = frozenset((Movement.RESHAPE, Movement.REORDER, Movement.CROP))
+_MANY_COLUMNS = 1000  # to which a few without use are added, so that vectors are whole
 _MOST_STEPS = 4  # from codes to codes
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
 _OF_CODES = "_integer"
@@ -257,9 +258,15 @@ def lower_quantized(graph: Graph, target: CpuTarget, price: Price | None = None)
         if pairs and not is_priced:
             told.append(f"{product}: i16")
             short = copy.new("cast", (floats,), f"{wish}.i16", to=DType.I16)
-            held = copy.hold(weights.astype(np.int16), f"{made.inputs[1]}.i16")
-            given = made.attribute_map
+            given, columns = made.attribute_map, weights.shape[-1]
+            rest = -columns % pairs[0].columns if weights.ndim == _MATRIX else 0
+            whole_weights = np.pad(weights, ((0, 0), (0, rest))) if rest else weights
+            held = copy.hold(whole_weights.astype(np.int16), f"{made.inputs[1]}.i16")
             sums = copy.new(made.operator, (short, held), f"{wish}.sums", **given)
+            if rest:
+                last = len(copy.type_of(sums).shape) - 1
+                parts = {"starts": (0,), "ends": (columns,), "axes": (last,), "steps": (1,)}
+                sums = copy.new("slice", (sums,), f"{wish}.columns", **parts)
             return copy.emit("cast", (sums,), node.outputs, to=DType.F32)
         why = "groups, or extents that no instruction divides" if is_suited else "a plain layout"
         told.append(f"{product}: f32, {'it is expected to be faster' if is_priced else why}")
@@ -387,10 +394,11 @@ def _is_whole(copy: Copy, node: Node, product: ShortProduct) -> bool:
         return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
-        is_whole = (
-            weights.shape[0] % product.terms == 0 and weights.shape[-1] % product.columns == 0
-        )
-        return weights.ndim == _MATRIX and rank >= _MATRIX and is_whole
+        terms, columns = weights.shape[0], weights.shape[-1]
+        may_have_rest = product.weights is DType.I16 and columns >= _MANY_COLUMNS
+        is_whole = columns % product.columns == 0 or may_have_rest
+        is_matrix = weights.ndim == _MATRIX and rank >= _MATRIX
+        return is_matrix and is_whole and terms % product.terms == 0
     return node.attribute_map["groups"] == 1 and all(
         extent % product.columns == 0 for extent in weights.shape[:2]
     )

@@ -172,6 +172,18 @@ def test_matrices_of_other_codes_are_multiplied_as_short_numbers(
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("columns", [1021, 1000, 21])
+def test_many_columns_are_filled_up_to_whole_vectors(columns: int) -> None:
+    graph = product(bytes_of(200, columns), (np.array(9, np.uint8),))
+    simple = lowered(graph)
+    made = [node for node in simple.nodes if node.operator == "matmul_integer"]
+    shapes = [simple.types[name].shape for node in made for name in node.inputs[1:]]
+    assert shapes == ([(200, 1024)] if columns == 1021 else [(200, 1000)] if made else [])
+    assert bool(made) == (columns > 21)
+    (expected,), (found,) = (interpret(each, {"x": ROWS}).values() for each in (graph, simple))
+    np.testing.assert_array_equal(found, expected)
+
+
 def image_from_codes(
     window: int,
     zero: int,
