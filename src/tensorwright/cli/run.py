@@ -79,6 +79,8 @@ def command(
         arrays.check_arrays_path(output, [spec.name for spec in executable.outputs])
     chosen = executable.chosen_sizes(**at)
     is_drawn = any(text.endswith(arrays.RANDOM) for text in given)
+    if given and not is_drawn:
+        options.refuse_given(("at",), because="no input is random, and the arrays have their sizes")
     specs = executable.at(**chosen).inputs if chosen and is_drawn else executable.inputs
     inputs = arrays.read_inputs(given, specs, how.seed, executable.inputs)
     if is_drawn and chosen.keys() - at.keys():

@@ -29,12 +29,22 @@ def read_inputs(
     open_specs   the same inputs with their named sizes, for messages
 
     Raises:  InputError for a file without an array, for an input that is not given, and for a name
-             that is not of an input; UsageError for a text that does not name an input.
+             that is not of an input; UsageError for a text that does not name an input, and for an
+             input that two texts name.
     """
     arrays: dict[str, base.Array] = {}
     drawn: set[str] = set()
+    seen: set[str] = set()
     for text in given:
         name, equals, source = text.partition("=")
+        if equals and name in seen:
+            raise base.UsageError(
+                stage="cli",
+                where=f"--input {text}",
+                reason=f"another --input names {name}, too",
+                remedy="give one of them",
+            )
+        seen.add(name)
         if text == RANDOM:
             drawn |= {spec.name for spec in specs}
         elif equals and source == RANDOM:
