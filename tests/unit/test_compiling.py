@@ -101,7 +101,9 @@ def test_every_form_of_a_model_is_taken(compiled: list[object], path: Path) -> N
     assert len(compiled) == 3  # bytes, a ModelProto, a Graph
 
 
-def test_a_target_is_a_name_or_a_target(path: Path) -> None:
+def test_arguments_of_another_kind_are_refused(path: Path) -> None:
+    with pytest.raises(tensorwright.UsageError, match="records 5: it is neither a path nor"):
+        tensorwright.compile(path, records=5)
     with pytest.raises(tensorwright.UsageError, match="argument target: it is of type int"):
         tensorwright.compile(path, target=5)
 

@@ -15,7 +15,12 @@ import click
 
 from tensorwright import base
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
-from tensorwright.cli.arguments.options import given_options, refuse_given
+from tensorwright.cli.arguments.options import (
+    ProgramKind,
+    given_options,
+    kind_of,
+    refuse_given,
+)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import (
     GREEDY,
@@ -30,6 +35,7 @@ from tensorwright.runtime import (
 )
 
 _OF_DRAWS = tuple(field.name for field in fields(Sampling) if field.name != "seed")
+_MODELS = "tensorwright.cli.arguments.models"
 _VOCABULARIES = "tensorwright.graph.imports.gguf"  # by name: a compiled program needs no importer
 
 
@@ -116,6 +122,8 @@ def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
     """
     defaults = generation_defaults(program)
     model = str(defaults.model) if Path(program).is_dir() else program
+    if kind_of(model) is ProgramKind.MODEL:
+        importlib.import_module(_MODELS).check_model(model)
     check_writable(how.session, model, how.tokenizer)
     vocabulary = how.tokenizer or _vocabulary_of(defaults)
     tokenizer = None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from tensorwright import schedule
-from tensorwright.base import RecordError, TensorwrightError, knobs, make_home
+from tensorwright.base import RecordError, TensorwrightError, UsageError, knobs, make_home
 from tensorwright.records.lines import read_lines
 from tensorwright.records.record import Record, Setting, is_current, record_error
 from tensorwright.records.store import MemoryStore, RecordStore
@@ -127,9 +127,17 @@ def opened(
     """An open store, or the store at a path, open inside the block; the default store if None.
 
     create   whether a missing file is created        spare   as of `open_store`
+    Raises:  UsageError for another object.
     """
     if records is None or isinstance(records, (str, os.PathLike)):
         with open_store(records, create=create, spare=spare) as store:
             yield store
-    else:
+    elif isinstance(records, RecordStore):
         yield records
+    else:
+        raise UsageError(
+            stage="records",
+            where=f"records {records!r}",
+            reason="it is neither a path nor a record store",
+            remedy="give the path of a record store, or leave it out for the user's",
+        )

@@ -480,6 +480,8 @@ class Session:
                         for name in members
                     }
                     steps, written = int(about["steps"]), int(about.get("written", 0))
+            except FileNotFoundError:
+                raise _refusal(f"file {path}", "there is no such file") from None
             except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
                 raise _refusal(
                     f"file {path}", f"it holds no state of a session ({error})"

@@ -225,6 +225,8 @@ def test_a_folder_without_a_configuration_is_refused(invoke: Invoke, tmp_path: P
     assert "it has no genai_config.json" in result.stderr
     (tmp_path / "genai_config.json").write_text("[")
     assert "it is not JSON" in invoke("generate", tmp_path, "1", "--ids").stderr
+    missing = invoke("generate", tmp_path / "lacks.gguf", "a text").stderr
+    assert "lacks.gguf: there is no such file" in missing
 
 
 @pytest.mark.parametrize(

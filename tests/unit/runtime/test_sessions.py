@@ -228,7 +228,7 @@ def test_files_that_are_no_state_of_the_model(
         archive.writestr("about.json", json.dumps({"version": 9}))
     with pytest.raises(InputError, match="of version 9, not 1"):
         session.load(path)
-    with pytest.raises(InputError, match="no state of a session"):
+    with pytest.raises(InputError, match="there is no such file"):
         session.load(tmp_path / "missing")
     with pytest.raises(OutputError):
         session.save(tmp_path / "missing" / "state")
