@@ -33,7 +33,8 @@ Semantics.
   free.
 - `LaunchBounds` does nothing but ask that `groups` groups fit on a multiprocessor at once.
 - Extents and indices are index expressions over enclosing loop variables and, before they are
-  bound, decisions. A program whose decisions are bound has extents that are ints.
+  bound, decisions. A program whose decisions are bound has extents that are ints, but for serial
+  loops.
 - Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one
   of scope LOCAL is private to the iteration (the thread) that allocates it, SHARED is one piece of
   memory for each group of threads, whose loops are inside of its statement, GLOBAL is one for each

@@ -203,6 +203,7 @@ def _scores(
     )
     softcap = operator.float_of(attributes, "softcap")
     causal = operator.bool_of(attributes, "causal")
+    before = shape[3] - shape[2] if operator.bool_of(attributes, "continues") else 0
     nothing = expr.constant(-math.inf, products.dtype)
 
     def body(b: expr.Index, h: expr.Index, i: expr.Index, j: expr.Index) -> expr.Value:
@@ -215,7 +216,7 @@ def _scores(
             if mask.dtype is DType.BOOL:
                 masked = expr.select(masked, expr.constant(0, value.dtype), nothing)
             value = value + masked
-        return expr.select(j <= i, value, nothing) if causal else value
+        return expr.select(j <= i + before, value, nothing) if causal else value
 
     return expr.compute("attention_scores", shape, body)
 
@@ -229,6 +230,11 @@ ATTENTION_OPERATORS = (
             operator.Attribute("scale", 0.0, "factor of q k^T; 0 stands for 1/sqrt(e)"),
             operator.Attribute(
                 "causal", default=False, doc="row i sees the positions up to i only"
+            ),
+            operator.Attribute(
+                "continues",
+                default=False,
+                doc="the rows are the last of the positions: causal rows see up to their own",
             ),
             operator.Attribute("softcap", 0.0, "scores are bounded to this by tanh; 0: not at all"),
             operator.Attribute("nan_weights", "kept", "kept, zero, or zero_without_keys"),

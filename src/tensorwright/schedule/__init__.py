@@ -10,6 +10,7 @@ from tensorwright.schedule.memory_layout import (
     BLOCKS, PLAIN, THREADS, CopyMechanism, ForKind, LayoutKind, MemoryLayout, Scope,
     may_not_be_inside,
 )
+from tensorwright.schedule.masked_ends import ends_at_mask
 from tensorwright.schedule.open_sizes import (
     OpenSchedule, OpenTrace, Schedule, SizeRange, SizedTrace, format_schedule, open_trace,
     parse_schedule, steps_of, trace_at, with_joined_loops,
@@ -17,10 +18,10 @@ from tensorwright.schedule.open_sizes import (
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
 from tensorwright.schedule.primitives import (
     PRIMITIVES, Bind, BlockOrder, CacheRead, CacheWrite, ComputeAt, ComputeInline, Cooperate,
-    DecomposeReduction, FactorOut, FoldConstant, Fuse, LaunchBounds, Layout, PackConstant, Parallel,
-    Pipeline, Prefetch, PrefetchNext, Reorder, ReverseComputeAt, ReverseComputeInline, Rfactor,
-    SetScope, ShuffleReduce, SkipZeros, Split, SplitAxis, SplitReduction, Tensorize, Unroll,
-    UseAlgorithm, Vectorize, uses_algorithm,
+    DecomposeReduction, EndAtMask, FactorOut, FoldConstant, Fuse, LaunchBounds, Layout,
+    PackConstant, Parallel, Pipeline, Prefetch, PrefetchNext, Reorder, ReverseComputeAt,
+    ReverseComputeInline, Rfactor, SetScope, ShuffleReduce, SkipZeros, Split, SplitAxis,
+    SplitReduction, Tensorize, Unroll, UseAlgorithm, Vectorize, uses_algorithm,
 )
 from tensorwright.schedule.sharing import allocation_loop, fetched_in, has_threads, is_shared
 from tensorwright.schedule.state import (

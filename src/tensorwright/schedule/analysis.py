@@ -547,6 +547,14 @@ def tile_region(
     return analyser._union(stage, ranges)
 
 
+def highest_value(
+    state: ScheduleState, analysis: Analysis, index: expr.Index, fixed: frozenset[expr.Var]
+) -> expr.Index | None:
+    """The greatest value of an index while every variable that is not fixed moves, if known."""
+    reach = _resume(state, analysis).moved(index, fixed)
+    return None if reach is None else reach.high
+
+
 def _resume(state: ScheduleState, analysis: Analysis) -> _Analyser:
     analyser = _Analyser(state)
     analyser.nests = dict(analysis.nests)

@@ -146,6 +146,7 @@ class Stage:
     init_at: str = ""  # the loop in which the reduction starts; "" is the outermost reduction loop
     prefetches: tuple[PrefetchRequest, ...] = ()
     skips: tuple[Skip, ...] = ()
+    masked_in: str = ""  # the loop in which loops of other stages end where all is masked
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )

@@ -75,7 +75,7 @@ def test_the_message_marks_the_place() -> None:
         (store(i), "the variable i is used outside its loop"),
         (If(i < 3, store(0)), "the variable i is used outside its loop"),
         (loop(i, 2, loop(i, 2, store(0))), "a loop inside the loop over i binds it"),
-        (loop(i, 2, loop(j, i + 1, store(j))), "the extent i + 1 of j is not a number"),
+        (loop(i, 2, loop(j, i + 1, store(j), VECTOR)), "the extent i + 1 of j is not a number"),
         (Store(Y, (0, 0), ZERO), "y: f32 (8) is used with 2 indices"),
         (store(0, expr.Load(X, ())), "x: f32 (8) is used with 0 indices"),
         (loop(i, 9, store(i)), "index 0 of y, i, reaches 0..8, outside 0..8"),

@@ -229,6 +229,8 @@ softmax(np.float32([1e4, 1e4, -1e4])) = [0.5, 0.5, 0]
 attention(f32(2, 4, 5, 8), f32(2, 4, 6, 8), f32(2, 4, 6, 3)) = attended(A, B, C)
 attention(f32(2, 4, 5, 8), f32(2, 4, 6, 8), f32(2, 4, 6, 3), causal=True) = attended(
     A, B, C, is_causal=True)
+attention(f32(2, 4, 5, 8), f32(2, 4, 6, 8), f32(2, 4, 6, 3), causal=True, continues=True) = (
+    attended(A, B, C, attn_mask=torch.ones(5, 6, dtype=torch.bool).tril(1)))
 attention(f32(2, 4, 5, 8), f32(2, 4, 6, 8), f32(2, 4, 6, 3), scale=0.3) = attended(
     A, B, C, scale=0.3)
 attention(f32(2, 4, 5, 8), f32(2, 2, 6, 8), f32(2, 2, 6, 3)) = attended(A, B, C, enable_gqa=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,7 @@ from tensorwright.expr import (
     at_position,
     cast,
     compute,
+    constant,
     evaluate,
     exp,
     max_of,
@@ -197,6 +199,22 @@ def softmax(rows: int = 4, columns: int = 9) -> Expression:
     return Expression((out,), is_exact=False)
 
 
+def causal(rows: int = 7, keys: int = 9, columns: int = 3) -> Expression:
+    """Attention whose rows are the last of the positions, and see those before them."""
+    x, v = placeholder("x", (rows, keys)), placeholder("v", (keys, columns))
+    j, k = reduce_axis("j", keys), reduce_axis("k", keys)
+    nothing = constant(-math.inf, DType.F32)
+    seen = compute(
+        "seen",
+        (rows, keys),
+        lambda i, j: select(j <= i + (keys - rows), x[i, j] * 0.5, nothing),
+    )
+    top = compute("top", (rows,), lambda i: max_over(seen[i, j], j))
+    e = compute("e", (rows, keys), lambda i, j: exp(seen[i, j] - top[i]))
+    y = compute("y", (rows, columns), lambda i, f: sum_over(e[i, k] * v[k, f], k))
+    return Expression((y,), is_exact=False)
+
+
 def weighted(rows: int = 4, columns: int = 3, terms: int = 6) -> Expression:
     """Each term of a row's sums is multiplied by the same number."""
     x, y = placeholder("x", (rows, terms)), placeholder("y", (terms, columns))
@@ -266,6 +284,7 @@ ALL = {
     "conv": conv(5, channels=2, filters=3),
     "conv_strided": conv(6, 2, channels=2, filters=2),
     "softmax": softmax(),
+    "causal": causal(),
     "pool": pool(),
     "total": total(),
     "gather": gather(),

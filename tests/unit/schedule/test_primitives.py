@@ -106,6 +106,9 @@ skip_zeros_in_tiles: conv(5, channels=4) | split(relu, oc, [2]) | split(relu, ow
 skip_zeros_for_positions: conv(5, channels=4) | split(relu, ow, [2], shift)
     | reorder(relu, [oh, ow_o, oc, ow_i]) | compute_at(y, relu, ow_o) | skip_zeros(y, pad, kh)
     | skip_zeros(y, pad, kw, positions) | reorder(y, [kh, kw, ic, oc, oh, ow]) | unroll(y, ow)
+end_at_mask: causal() | compute_inline(seen) | split(y, i, [2])
+    | reorder(y, [i_o, i_i, f, k]) | compute_at(e, y, i_o) | compute_at(top, y, i_o)
+    | split(e, j, [4]) | split(top, j, [2]) | end_at_mask(y, i_o)
 prefetch_next_alone: matmul() | reorder(c, [j, i, k]) | pack_constant(b, c) | prefetch_next(c, b, k)
 prefetch_by_position: gather() | prefetch(rows, table, i) | unroll(rows, j)
 use_algorithm: conv() | use_algorithm(y, winograd2)
@@ -133,6 +136,7 @@ def test_every_primitive_is_among_the_cases() -> None:
 GOLDEN = (
     "split_with_guard",
     "split_with_shift",
+    "end_at_mask",
     "fuse_spatial",
     "compute_at_an_overlap",
     "reverse_compute_at",

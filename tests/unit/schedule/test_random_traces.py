@@ -176,6 +176,7 @@ WEIGHTS: dict[type, int] = {
     schedule.UseAlgorithm: 1,
     schedule.FoldConstant: 1,
     schedule.SkipZeros: 1,
+    schedule.EndAtMask: 2,
     schedule.SetScope: 1,
     schedule.Cooperate: 1,
     schedule.BlockOrder: 1,

@@ -309,6 +309,8 @@ skip_zeros_along_no_axis_of_the_sum: conv() | skip_zeros(y, pad, oh)
 skip_zeros_of_no_factor: conv() | skip_zeros(y, relu, kh)
 skip_zeros_without_a_border: scaled() | skip_zeros(y, doubled, k)
 skip_zeros_where_no_border_is: conv() | skip_zeros(y, pad, ic)
+end_at_mask_without_a_mask: softmax() | end_at_mask(out, i)
+end_at_mask_of_threads: causal() | bind(y, f, thread.x) | end_at_mask(y, i)
 prefetch_nothing_ahead: chain() | prefetch(z, x, i, 0)
 """
 CASES = {**cases(TABLE, globals()), **groups.REFUSALS}

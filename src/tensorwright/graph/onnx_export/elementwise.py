@@ -324,11 +324,30 @@ def _attention(call: ExportCall) -> None:
     call.needs_opset(23)
     if call.node.attribute_map["nan_weights"] == "zero":
         raise call.unsupported("it makes weights that are NaN 0")
-    attributes: dict[str, OnnxValue] = {"is_causal": call.node.integer("causal")}
+    inputs, is_causal = call.node.inputs, call.node.integer("causal")
+    if is_causal and call.node.integer("continues"):
+        inputs, is_causal = (*inputs[:3], _seen_before(call)), 0
+    attributes: dict[str, OnnxValue] = {"is_causal": is_causal}
     for name in ("scale", "softcap"):
         if call.node.number(name):
             attributes[name] = call.node.number(name)
-    call.emit("Attention", **attributes)
+    call.emit("Attention", inputs, **attributes)
+
+
+def _seen_before(call: ExportCall) -> str:
+    """The mask of rows that are the last of the positions: ONNX counts rows from the first one."""
+    rows, keys = (sizes_of(call.type_at(at))[2] for at in (0, 1))
+    one = call.constant((1,))
+    extents = (call.step("Reshape", call.scalar(n), one) for n in (rows, keys))
+    shape = call.step("Concat", *extents, axis=0)
+    everything = call.step("Expand", call.constant(1, DType.BOOL), shape)
+    seen = call.step("Trilu", everything, call.scalar(keys - rows), upper=0)
+    if len(call.node.inputs) == 3:
+        return seen
+    mask, dtype = call.node.inputs[3], call.type_at(3).dtype
+    if dtype is DType.BOOL:
+        return call.step("And", seen, mask)
+    return call.step("Where", seen, mask, call.constant(-math.inf, dtype))
 
 
 WINDOWS: ExportTable = (

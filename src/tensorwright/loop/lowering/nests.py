@@ -10,7 +10,7 @@ Statements that ask for data ahead of its use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -142,7 +142,8 @@ def lower(
     """
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, schedule.AtRoot)]
-    nests = _Nests(buffers, outline_pipeline if is_outline else make_pipeline)
+    ends = {} if is_outline else _ends_of(buffers)
+    nests = _Nests(buffers, outline_pipeline if is_outline else make_pipeline, ends)
     body = ir.block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
         stored = buffers[stage.name]
@@ -162,13 +163,27 @@ def lower(
     return program if is_outline or not schedule.has_threads(state) else place_barriers(program)
 
 
+def _ends_of(buffers: StageBuffers) -> dict[tuple[str, str], expr.Index]:
+    """The extents of the loops that end at a mask, by stage and loop."""
+    ends: dict[tuple[str, str], expr.Index] = {}
+    for host in () if schedule.has_threads(buffers.state) else buffers.state.stages:
+        if host.masked_in in host.loops:
+            ends |= schedule.ends_at_mask(
+                buffers.state, buffers.analysis, host.name, host.masked_in
+            )
+    return ends
+
+
 class _Nests:
-    """Builds the nests of the stages of a state."""
+    """Builds the nests of the stages of a state; `ends` are extents of loops that end early."""
 
     def __init__(
-        self, buffers: StageBuffers, pipelined: Callable[[ir.Stmt, PipelinedLoop], ir.Stmt]
+        self,
+        buffers: StageBuffers,
+        pipelined: Callable[[ir.Stmt, PipelinedLoop], ir.Stmt],
+        ends: Mapping[tuple[str, str], expr.Index],
     ) -> None:
-        self.buffers, self.pipelined = buffers, pipelined
+        self.buffers, self.pipelined, self.ends = buffers, pipelined, ends
         self.state = buffers.state
         self.guards = Guards(buffers)
         self.placed: dict[schedule.AtRoot | schedule.At | schedule.After, list[schedule.Stage]] = {}
@@ -247,7 +262,10 @@ class _Nests:
         nest = self.buffers.analysis.nests[stage.name]
         if loop not in nest.variables:
             return body
-        return ir.For(nest.variables[loop], nest.extents[loop], stage.kind(loop), body)
+        extent = nest.extents[loop]
+        if (stage.name, loop) in self.ends:
+            extent = expr.minimum(extent, self.ends[stage.name, loop])
+        return ir.For(nest.variables[loop], extent, stage.kind(loop), body)
 
     def _initialise(self, stage: schedule.Stage, depth: int) -> ir.Stmt:
         """The nest that stores the identity, over the spatial loops from `depth` inwards."""

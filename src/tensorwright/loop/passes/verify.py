@@ -24,13 +24,13 @@ def verify(program: ir.LoopProgram, *, allow_decisions: bool = False) -> ir.Loop
 
     Requires: buffer names are unique; variables are used inside their loop and not bound again
               there; buffers are used inside their allocation, with an index per dimension; indices
-              that no guard protects are inside, where that can be decided; dtypes agree; inputs
-              and constants are not stored to; extents are ints once no decision is left; no vector
-              loop inside a vector loop; no parallel loop inside a parallel, vector or device loop;
-              no device loop inside a vector or parallel loop, no block inside a thread; barriers
-              inside a loop over threads and in no other concurrent loop, under no condition that
-              depends on the thread or on memory; shared buffers allocated around the loops over
-              threads, not inside.
+              that no guard protects are inside, where that can be decided; dtypes agree; inputs and
+              constants are not stored to; extents are ints once no decision is left, but for those
+              of serial loops, which may follow a loop around; no vector loop inside a vector loop;
+              no parallel loop inside a parallel, vector or device loop; no device loop inside a
+              vector or parallel loop, no block inside a thread; barriers inside a loop over threads
+              and in no other concurrent loop, under no condition that depends on the thread or on
+              memory; shared buffers allocated around the loops over threads, not inside.
     Raises:   InternalError with the program and the statement marked; for decisions, too, unless
               they are allowed.
     """
@@ -129,10 +129,9 @@ class _Verifier:
     ) -> None:
         self._require(loop.var not in bounds, f"a loop inside the loop over {loop.var} binds it")
         self._index(loop.extent, bounds, guarded=guarded)
-        symbolic = bool(expr.symbols_of(loop.extent))
-        if not symbolic:
+        if not expr.symbols_of(loop.extent):
             self._require(
-                isinstance(loop.extent, int),
+                isinstance(loop.extent, int) or loop.kind is ForKind.SERIAL,
                 f"the extent {loop.extent} of {loop.var} is not a number",
             )
         wrong = [kind for kind in kinds if kind in may_not_be_inside(loop.kind)]

@@ -170,14 +170,17 @@ def _decided(nest: Stmt, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condi
     """Guards inside, each with what must hold outside so that it holds in every iteration.
 
     Left out are guards that never hold in all iterations, guards that read memory, and guards that
-    hold everywhere for some sizes and not for others: inside, most tiles are whole.
+    hold everywhere for some sizes, or some lengths of a loop, and not for others: inside, most
+    tiles are whole.
     """
     required: dict[expr.Condition, expr.Condition] = {}
     never: set[expr.Condition] = set()
     for guard, inner in guards_of(nest, {}):
         gap = expr.gap_of(guard)
         reach = expr.interval(gap, inner) if gap is not None else None
-        if reach is None or traversal.reads_memory(reach.low):
+        moving = expr.free_vars(guard.left, guard.right) & inner.keys()
+        is_of_length = any(expr.free_vars(inner[var].high) for var in moving)
+        if reach is None or is_of_length or traversal.reads_memory(reach.low):
             never.add(guard)
             continue
         holds = expr.simplify_condition(_nonnegative(reach.low), bounds)

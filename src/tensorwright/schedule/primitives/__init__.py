@@ -15,7 +15,7 @@ from tensorwright.schedule.primitives.placement import (
     ComputeAt, ComputeInline, ReverseComputeAt, ReverseComputeInline,
 )
 from tensorwright.schedule.primitives.reductions import (
-    DecomposeReduction, FactorOut, Rfactor, ShuffleReduce,
+    DecomposeReduction, EndAtMask, FactorOut, Rfactor, ShuffleReduce,
 )
 
 PRIMITIVES: tuple[type, ...] = (
@@ -42,6 +42,7 @@ PRIMITIVES: tuple[type, ...] = (
     UseAlgorithm,
     FoldConstant,
     SkipZeros,
+    EndAtMask,
     SetScope,
     Cooperate,
     BlockOrder,

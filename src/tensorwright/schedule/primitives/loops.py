@@ -104,6 +104,7 @@ class Split(primitive.Primitive):
             loops=loops,
             relations=(*stage.relations, relation),
             init_at=outermost if stage.init_at == self.loop else stage.init_at,
+            masked_in=outermost if stage.masked_in == self.loop else stage.masked_in,
             prefetches=primitive.moved_prefetches(stage, self.loop, innermost),
         )
         return primitive.move_attached(state.with_stage(changed), self.stage, self.loop, innermost)
@@ -174,6 +175,7 @@ class Fuse(primitive.Primitive):
             loops=loops,
             relations=(*stage.relations, relation),
             init_at=self.fused if stage.init_at == self.loops[0] else stage.init_at,
+            masked_in=self.fused if stage.masked_in in self.loops else stage.masked_in,
             prefetches=primitive.moved_prefetches(stage, self.loops[-1], self.fused),
         )
         return primitive.move_attached(

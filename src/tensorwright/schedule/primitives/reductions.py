@@ -5,6 +5,8 @@ Make a loop of a reduction a spatial axis of partial results.
 Take what a sum multiplies each of its terms by out of the sum.
 
 Fold over the lanes of a warp, without memory.
+
+Leave out what a mask leaves out.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from operator import mul
 from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.schedule.analysis import analyse
+from tensorwright.schedule.masked_ends import ends_at_mask
 from tensorwright.schedule.memory_layout import ForKind
 from tensorwright.schedule.primitive import (
     Checks,
@@ -24,6 +27,7 @@ from tensorwright.schedule.primitive import (
     need_legal_nesting,
 )
 from tensorwright.schedule.primitives.loops import loop_extent
+from tensorwright.schedule.sharing import has_threads
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, fresh_stage
 from tensorwright.schedule.tails import need_whole_tiles
 
@@ -267,3 +271,31 @@ class ShuffleReduce(Primitive):
         """The state with the loop bound to the lanes."""
         stage = state.stage(self.stage).with_mark(self.loop, ForKind.THREAD_X)
         return state.with_stage(replace(stage, lanes=self.loop))
+
+
+@dataclass(frozen=True, slots=True)
+class EndAtMask(Primitive):
+    """End loops inside of a loop where a mask leaves out all later positions.
+
+    Rewrite:  for i_o: for j in 0..n: C[i] += w[i, j]*v[j]      where w[i, j] = 0 if j > i
+              ->  for i_o: for j in 0..min(n, the last i of i_o + 1): C[i] += w[i, j]*v[j]
+    Requires: some stage inside of the loop ends there: it folds what a condition of its terms
+              makes zero (of a maximum: minus infinity), or only such stages read it; no loop is
+              bound to a thread.
+    What is left out is zero for finite numbers.
+    """
+
+    stage: str
+    loop: str
+
+    def _need(self, at: Checks) -> None:
+        at.loop_of(self.stage, self.loop)
+        if has_threads(at.state):
+            raise at.refuse("threads of a group do not end at one position", "", at.here)
+        # Theorem: see `ends_at_mask`, which asks again for the final loops.
+        if not ends_at_mask(at.state, analyse(at.state), self.stage, self.loop):
+            raise at.refuse("no mask ends a loop inside", "", at.here)
+
+    def apply(self, state: ScheduleState) -> ScheduleState:
+        """The state with the loop noted."""
+        return state.with_stage(replace(state.stage(self.stage), masked_in=self.loop))

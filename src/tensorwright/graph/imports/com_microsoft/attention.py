@@ -251,15 +251,17 @@ def _grouped(call: Call) -> Results:
     seen_k, seen_v = (call.piece(x, 2, 0, total) for x in present)
     row = call.add("reshape", row, shape=(count, 1, length, 1))
     key = call.add("reshape", call.positions(total, DType.I64), shape=(1, total))
-    mask = call.add("less_or_equal", key, row)
     window = call.integer("local_window_size", -1)
+    masks = [] if extends else [call.add("less_or_equal", key, row)]  # else causal says it
     if window > 0:
         near = call.add("less", call.add("sub", row, key), np.array(window, np.int64))
-        mask = call.add("and", mask, near)
+        masks = [call.add("and", *masks, near) if masks else near]
     if call.has(10):
-        mask = masked(call, mask, call.tensor(10))
+        bias = call.tensor(10)
+        masks = [masked(call, masks[0], bias) if masks else bias]
     factors = {"scale": call.real("scale", 0.0), "softcap": call.real("softcap", 0.0)}
-    y = call.add("attention", q, seen_k, seen_v, mask, **factors)
+    factors |= {"causal": extends, "continues": extends}
+    y = call.add("attention", q, seen_k, seen_v, *masks, **factors)
     return (joined_heads(call, y), *present)
 
 

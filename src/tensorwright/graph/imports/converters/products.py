@@ -57,9 +57,7 @@ def _attention(call: Call) -> Results | None:
     q = _heads(call, 0, "q_num_heads")
     k = _heads(call, 1, "kv_num_heads")
     v = _heads(call, 2, "kv_num_heads")
-    past: Index | None = None
     if call.has(_PAST_KEY):
-        past = call.sizes(_PAST_KEY)[2]
         k = call.add("concat", call.tensor(_PAST_KEY), k, axis=2)
         v = call.add("concat", call.tensor(_PAST_VALUE), v, axis=2)
     mask = call.tensor(_MASK) if call.has(_MASK) else None
@@ -68,25 +66,23 @@ def _attention(call: Call) -> Results | None:
     if mask is not None and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
     is_causal = call.flag("is_causal")
-    if call.has(_LENGTHS) or (is_causal and past is not None):
-        mask, is_causal = _seen(call, q, k, past, mask), False
-    y = _attended(call, q, k, v, *(() if mask is None else (mask,)), is_causal=is_causal)
+    if call.has(_LENGTHS):
+        mask, is_causal = _seen(call, q, k, mask), False
+    masks = () if mask is None else (mask,)
+    y = _attended(
+        call, q, k, v, *masks, is_causal=is_causal, continues=is_causal and call.has(_PAST_KEY)
+    )
     return (y if call.rank(0) == 4 else joined_heads(call, y), k, v)
 
 
-def _seen(call: Call, q: str, k: str, past: Index | None, mask: str | None) -> str:
-    """The mask, with keys behind the length of each example, or behind a row, masked.
+def _seen(call: Call, q: str, k: str, mask: str | None) -> str:
+    """The mask, with keys behind the length of each example masked, and those behind a row.
 
-    past   the length of the cache, behind which the rows lie; None if they are the last ones of
-           each example
+    The rows are the last ones of each example.
     """
     rows, keys = (sizes_of(call.type_of(each))[2] for each in (q, k))
     key = call.add("reshape", call.positions(keys, DType.I64), shape=(1, keys))
     row = call.add("reshape", call.positions(rows, DType.I64), shape=(rows, 1))
-    if past is not None:
-        first = call.full((), past, DType.I64)
-        seen = call.add("less_or_equal", key, call.add("add", row, first))
-        return seen if mask is None else masked(call, seen, mask)
     lengths = call.add("cast", call.tensor(_LENGTHS), to=DType.I64)
     lengths = call.add("reshape", lengths, shape=(call.sizes(_LENGTHS)[0], 1, 1, 1))
     seen = call.add("less", key, lengths)
@@ -104,13 +100,14 @@ def masked(call: Call, seen: str, mask: str) -> str:
     return call.add("where", seen, mask, call.as_array(-math.inf, call.dtype_of(mask)))
 
 
-def _attended(call: Call, *operands: Operand, is_causal: bool) -> str:
+def _attended(call: Call, *operands: Operand, is_causal: bool, continues: bool = False) -> str:
     """The values that queries see by keys, under a mask where there is one."""
     return call.add(
         "attention",
         *operands,
         scale=call.real("scale", 0.0),
         causal=is_causal,
+        continues=continues,
         softcap=call.real("softcap", 0.0),
         nan_weights="zero_without_keys" if len(operands) > 3 else "kept",
     )

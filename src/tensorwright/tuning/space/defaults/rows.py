@@ -323,6 +323,9 @@ def _compute_by_blocks(
                 stage.name.removesuffix("_rf")
             ):
                 register_tile.interleave(builder, stage.name, stage.tensor.axes[split].name)
+    step = schedule.EndAtMask(last.name, host)
+    if schedule.is_legal(step, builder.state):
+        builder.do(step)
 
 
 _FEW_ROWS = 4  # of a block, which then waits for its sums

@@ -13,8 +13,9 @@ from tests.unit.tuning.compiled import check_sketches, workloads
 
 import tensorwright as tw
 from tensorwright.base import CpuTarget
+from tensorwright.expr import substitute
 from tensorwright.graph import Graph, GraphBuilder, partition, simplify
-from tensorwright.schedule import FactorOut, Fuse, state_of
+from tensorwright.schedule import FactorOut, Fuse, analyse, ends_at_mask, replay, state_of
 from tensorwright.tuning.space import heuristic_sketches
 
 Array = NDArray[Any]
@@ -62,6 +63,8 @@ OPERATORS = {
     "one_key": attention(9, 1),
     "one_query": attention(1, 45),
     "causal": attention(37, 37, causal=True),
+    "causal_with_rests": attention(150, 150, causal=True),
+    "causal_behind_others": attention(21, 150, heads=6, shared=3, causal=True, continues=True),
     "soft_cap": attention(19, 45, softcap=3.0, scale=0.7),
     "grouped_heads": attention(19, 45, heads=6, shared=3),
     "window": attention(37, 37, mask=window(37, 37, 5)),
@@ -129,6 +132,23 @@ def test_heads_side_by_side_are_rows_of_heads() -> None:
     axes = {axis.name: axis.extent for axis in workload.outputs[0].axes}
     assert [axes[name] for name in loops[:2]] == [2, 3]
     assert workload.outputs[0].shape == (2, 40, 3, 20)
+
+
+def test_causal_blocks_end_at_their_last_row() -> None:
+    """Scores, their greatest, exponentials, sums and products by values end at one position."""
+    (case,) = workloads(attention(64, 128, causal=True, continues=True), AVX2)
+    sketch = heuristic_sketches(state_of(case[0]), AVX2)[0]
+    state = replay(state_of(case[0]), sketch.bound(sketch.defaults))
+    (host,) = (stage for stage in state.stages if stage.masked_in)
+    analysis = analyse(state)
+    ends = ends_at_mask(state, analysis, host.name, host.masked_in)
+    assert {stage for stage, _ in ends} == {
+        *("attention_products", "attention_weights_max_rf", "attention_weights_exp"),
+        *("attention_weights_sum_rf", "attention_sums_cache"),
+    }
+    row = analysis.nests[host.name].variables[host.masked_in]
+    first = {loop: substitute(extent, {row: 0}) for (_, loop), extent in ends.items()}
+    assert first == {"j_0": 5, "rw_o": 10, "w_o": 10, "s": 80}  # of 128, for rows that see 70
 
 
 def test_one_query_reads_each_key_once() -> None:
