@@ -198,7 +198,7 @@ def reshape_joined(copy: Copy, node: Node) -> Sequence[str] | None:
 
 
 _LEAST_WINDOW = 25  # elements
-_LEAST_GAIN = 2
+_LEAST_GAIN = 1.5
 
 
 @rewriting("conv", "average_pool")
@@ -235,8 +235,8 @@ def fold_pads(copy: Copy, node: Node) -> Sequence[str] | None:
 def separate_large_pools(copy: Copy, node: Node) -> Sequence[str] | None:
     """Rewrite:  max_pool(x, 13x13)    ->    max_pool(max_pool(x, 13x1), 1x13)
 
-    26 comparisons for an element instead of 169. Requires: at least half of the comparisons vanish,
-    counting those that steps along the later dimension waste.
+    26 comparisons for an element instead of 169. Requires: at least a third of the comparisons
+    vanish, counting those that steps along the later dimension waste.
     """
     kernel = node.ints("kernel")
     if prod(kernel) < _LEAST_WINDOW:
