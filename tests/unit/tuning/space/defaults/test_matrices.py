@@ -6,6 +6,7 @@ does what the instructions do.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -48,6 +49,7 @@ from tensorwright.expr import (
     sum_over,
 )
 from tensorwright.graph import (
+    Graph,
     GraphBuilder,
     Layout,
     build_workload,
@@ -336,24 +338,53 @@ def test_a_price_chooses_among_vectors_pairs_and_matrices() -> None:
     assert intrinsics == ["tile_bf16", "dot2_bf16", "dot2_bf16"]
 
 
-@pytest.mark.skipif(TARGET.arch != "x86-64", reason="code for another processor")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_network_chosen_for_tiles_computes_the_same_without_them(threads: int) -> None:
-    """Choices, packed weights and tensors in bf16 are those of the processor with tiles."""
-    held = cpu_target("x86-64-avx2").features
-    lacking = tuple(each for each in AMX.features if each not in held)
-    emulated = replace(AMX, emulated=lacking)
+def matrices_in_a_row() -> tuple[Graph, int]:
+    """A network of products, and how many of them matrices multiply at least."""
     random = np.random.default_rng(1)
     b = GraphBuilder("three")
     x = b.input("x", (3, 40, 128))
     for columns in (192, 160, 128):
         w = random.standard_normal((b.type_of(x).shape[-1], columns), np.float32) / np.float32(12)
         x = b.add("relu", b.add("matmul", x, b.constant(w)))
-    graph = b.finish([b.add("neg", x, output="y")])
+    return b.finish([b.add("neg", x, output="y")]), 2
+
+
+def bottlenecks() -> tuple[Graph, int]:
+    """As RegNet: convolutions of one tap, and of groups, a stride and a sum."""
+    random = np.random.default_rng(2)
+    b = GraphBuilder("image")
+
+    def convolved(x: str, filters: int, window: int, stride: int = 1, group: int = 0) -> str:
+        channels = b.type_of(x).shape[1]
+        w = random.standard_normal((filters, group or channels, window, window), np.float32)
+        w = b.constant(w / np.float32(np.sqrt(w[0].size)))
+        pads, groups = (window // 2,) * 4, channels // group if group else 1
+        return b.add("conv", x, w, pads=pads, strides=(stride, stride), groups=groups)
+
+    x = b.add("relu", convolved(b.input("x", (1, 64, 28, 28)), 128, 1))
+    y = b.add("relu", convolved(x, 128, 3, 2, 64))
+    y = b.add("add", convolved(y, 128, 1), convolved(x, 128, 1, 2))
+    y = convolved(b.add("relu", y), 64, 3)
+    return b.finish([b.add("neg", y, output="y")]), 4
+
+
+@pytest.mark.skipif(TARGET.arch != "x86-64", reason="code for another processor")
+@pytest.mark.parametrize(
+    ("network", "threads"), [(matrices_in_a_row, 1), (matrices_in_a_row, 2), (bottlenecks, 2)]
+)
+def test_a_network_chosen_for_tiles_computes_the_same_without_them(
+    network: Callable[[], tuple[Graph, int]], threads: int
+) -> None:
+    """Choices, packed weights and tensors in bf16 are those of the processor with tiles."""
+    held = cpu_target("x86-64-avx2").features
+    lacking = tuple(each for each in AMX.features if each not in held)
+    emulated = replace(AMX, emulated=lacking)
+    graph, least = network()
     with base.override(assume="avx2"):  # whose rates are nominal
         made = tensorwright.compile(graph, target=emulated, precision="bf16", threads=threads)
-    assert dict(made.sources)["schedules"].count("tile_bf16") >= 2
-    given = {"x": random.standard_normal((3, 40, 128), np.float32)}
+    assert dict(made.sources)["schedules"].count("tile_bf16") >= least
+    shape = graph.types["x"].shape
+    given = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
     rounded = import_graph(graph, CompileArguments(precision="bf16", target=emulated))
     wanted = interpret(rounded, given)["y"]
     assert np.abs(made.run(given)["y"] - wanted).max() < 0.01 * np.abs(wanted).max()
