@@ -17,8 +17,8 @@ from tensorwright.base import DType
 SIZES = {"winograd2": 4, "winograd3": 5, "winograd4": 6, "winograd6": 8}
 WINOGRAD = tuple(each for each in schedule.ALGORITHMS if each.name in SIZES)
 (IM2COL,) = (each for each in schedule.ALGORITHMS if each.name == "im2col")
-ROWS = ("short_rows", "channels_last", "blocks_last")
-SUMS = tuple(each for each in schedule.ALGORITHMS if each.name not in ROWS)
+ROWS = ("short_rows", "channels_last", "blocks_last", "pixels")
+SUMS = tuple(e for e in schedule.ALGORITHMS if e.name not in (*ROWS, "joined_taps"))
 EXACT = pytest.mark.parametrize("algorithm", SUMS, ids=lambda each: each.name)
 
 
@@ -264,9 +264,30 @@ def test_rows_of_short_numbers_are_those_that_are_widened(name: str, dtype: DTyp
     assert rewritten is not None
     (load,) = expr.loads_of(rewritten.body)
     shapes = {"channels_last": (2, 7, 7, 4, 3), "blocks_last": (2, 7, 7, 12)}
+    shapes["pixels"] = (2, 7, 7, 4 * 4)
     assert load.source.shape == shapes.get(name, tensor.shape)
     assert load.dtype is dtype
-    whole = expr.compute("u", (2, 3, 4), lambda n, c, i: expr.cast(x[n, c, 0, 0, i], DType.I32))
-    assert algorithm.rewrite(whole) is None  # sums are widened, not these
     floats = expr.compute("v", (2, 3, 4), lambda n, c, i: expr.sigmoid(y[n, c, i]))
     assert algorithm.rewrite(floats) is None
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_taps_of_a_row_and_channels_are_terms_of_one_sum(stride: int) -> None:
+    (algorithm,) = (each for each in schedule.ALGORITHMS if each.name == "joined_taps")
+    x, w = (
+        expr.placeholder("x", (5, 36), DType.BF16),
+        expr.placeholder("w", (8, 3, 2, 3), DType.BF16),
+    )
+    ic, kh, kw = (expr.reduce_axis(*each) for each in (("ic", 3), ("kh", 2), ("kw", 3)))
+
+    def summed(row: Any, column: Any, filter: Any) -> Any:
+        data = expr.cast(x[row + kh, (column * stride + kw) * 4 + ic], DType.F32)
+        return expr.sum_over(data * expr.cast(w[filter, ic, kh, kw], DType.F32), ic, kh, kw)
+
+    tensor = expr.compute("y", (4, 3, 8), summed)
+    assert error(tensor, algorithm) < 1e-6
+    rewritten = algorithm.rewrite(tensor)
+    assert rewritten is not None
+    assert [axis.extent for axis in rewritten.reduce_axes] == [12, 2]
+    assert {load.source.name for load in expr.loads_of(rewritten.body)} == {"x", "y_weights"}
+    assert algorithm.rewrite(plain((7, 7), 3, 2, 0, DType.BF16)) is None  # channels lie apart

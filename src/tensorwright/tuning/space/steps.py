@@ -57,12 +57,12 @@ def takes_codes_apart(state: schedule.ScheduleState, name: str) -> bool:
     return is_packed and tensor.reduction is None and schedule.reads_of(tensor) <= state.constants
 
 
-def widens(tensor: expr.Compute) -> bool:
-    """Whether a stage makes f32 of bf16, element by element."""
+def widens(tensor: expr.Compute, kinds: Collection[DType] = (DType.BF16,)) -> bool:
+    """Whether a stage makes f32 of bf16, or of other kinds, element by element."""
     body = tensor.body
     if not isinstance(body, expr.Cast) or not isinstance(body.operand, expr.Load):
         return False
-    return tensor.dtype is DType.F32 and body.operand.dtype is DType.BF16
+    return tensor.dtype is DType.F32 and body.operand.dtype in kinds
 
 
 def inline_elementwise(

@@ -10,7 +10,8 @@ terms. Matrices are smaller where sizes do not divide: as many columns and group
 divide those of the product, and so many rows that few are computed twice.
 
 The terms of a row lie side by side. Where they do not, or an image has a border, the short numbers
-are copied first, some rows of an image at a time, for all columns:
+are copied first, some rows of an image at a time, for all columns. The few channels of a first
+image are terms together with the taps of a row.
 
     for bands of rows @parallel:
       rows[h, w, c] = those of the band, with their border
@@ -23,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright import base, expr, schedule
+from tensorwright.ops import NARROW
 from tensorwright.tuning.space import steps
 from tensorwright.tuning.space.accesses import (
     bytes_of,
@@ -52,6 +54,7 @@ _SIDE = 2  # matrices along a side of a tile: two registers hold rows of data, t
 _LEAST_ROWS = 2  # of a matrix
 _MOST_BAND = 32  # rows of an image that are copied at a time
 _PIECES = 8  # bands, for threads
+_FEW_CHANNELS = 8  # of which a pixel has all
 _MATRIX_RANK, _IMAGE_RANK = 2, 3  # a matrix, a batch of channels of a row: at least
 
 
@@ -120,15 +123,21 @@ def _copy_rows(builder: SketchBuilder, stage: schedule.Stage) -> str:
         way = "channels_last"
     elif len(data.indices) > _IMAGE_RANK and first & last & terms:
         way = "blocks_last"
-    moved = schedule.UseAlgorithm(name, way)
-    if not schedule.is_legal(moved, builder.state):
-        return ""
-    builder.do(moved)
-    inlined = schedule.ComputeInline(name)
-    if not schedule.is_legal(inlined, builder.state):
-        return ""
-    builder.do(inlined)
-    return f"{name}_rows"
+    few = [axis for axis in stage.tensor.reduce_axes if axis.var in first]
+    is_few = way == "channels_last" and len(few) == 1 and few[0].length <= _FEW_CHANNELS
+    way = "pixels" if is_few else way
+    wanted: list[schedule.Primitive] = [
+        schedule.UseAlgorithm(name, way),
+        schedule.ComputeInline(name),
+    ]
+    if is_few:
+        wanted.append(schedule.UseAlgorithm(stage.name, "joined_taps"))
+        wanted.append(schedule.FoldConstant(f"{stage.name}_weights"))
+    for step in wanted:
+        if not schedule.is_legal(step, builder.state):
+            return ""
+        builder.do(step)
+    return f"{name}_pixels" if is_few else f"{name}_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +272,7 @@ def short_product_sketches(
     has_widened = False
     for stage in state.stages:
         inline = schedule.ComputeInline(stage.name)
-        if steps.widens(stage.tensor) and schedule.is_legal(inline, builder.state):
+        if steps.widens(stage.tensor, NARROW) and schedule.is_legal(inline, builder.state):
             builder.do(inline)
             has_widened = True
     has_short = False

@@ -154,16 +154,20 @@ def images(draw: Any) -> Image:
     groups, window = draw(sampled_from((1, 1, 2))), draw(sampled_from((1, 2, 3)))
     dilation, pad = draw(integers(1, 2)), draw(integers(0, 2))
     channels, filters = (draw(sampled_from((24, 32, 48, 64, 72))) for _ in range(2))
+    if draw(integers(0, 3)) == 0:
+        channels, groups, window = 3, 1, 7
     least = max(1, (window - 1) * dilation + 1 - 2 * pad)
 
     def lies(extent: int) -> Layout:
+        if extent < 8:
+            return Layout()
         blocks = [Layout(1, block) for block in (8, 16, 32, extent) if extent % block == 0]
         return cast_to(Layout, draw(sampled_from((*blocks, Layout(order=(0, 2, 3, 1))))))
 
     return Image(
         draw(sampled_from(MATRICES)),
         draw(integers(1, 2)),
-        (draw(integers(least, 9)), draw(integers(least + 3, 35))),
+        (draw(integers(least, max(least, 9))), draw(integers(least + 3, 35))),
         groups * channels // 2 if groups > 1 else channels,
         filters,
         window,
