@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 import tensorwright
-from tensorwright.base import CpuTarget, cpu_target
+from tensorwright.base import CpuTarget, TensorwrightError, cpu_target
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
 from tensorwright.cli.printing import print_table
 from tensorwright.drivers.quantize import output_errors
@@ -82,7 +82,11 @@ def main() -> None:
     rows = []
     for name in given.networks:
         start = time.monotonic()
-        row = measure(name, given.precision, given.work, target, given.threads, given.rounds)
+        try:
+            row = measure(name, given.precision, given.work, target, given.threads, given.rounds)
+        except TensorwrightError as error:  # of a peer that refuses the file, too
+            print(f"{name}: {error}", flush=True)
+            continue
         rows.append(row)
         seconds = time.monotonic() - start
         print(f"{name}: {row.ratio:.2f}, {row.gain:.2f} in {seconds:.0f} s", flush=True)
