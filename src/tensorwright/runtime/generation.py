@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ def generate(
     block: int = 0,
     drafts: int = 0,
     state: Mapping[str, str] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Iterator[int]:
     """Tokens that continue some ids, each as soon as it is chosen.
 
@@ -65,6 +67,7 @@ def generate(
               before: it guesses that what followed them follows again. What is chosen does not
               depend on guesses
     state     as of `session`, where neither names nor the graph say what the cache is
+    inputs    arrays that each call reads, as the keys and values of an encoder
 
     The iterator may be left at any time: the session has read all ids but the last token.
     Raises:  UsageError for a decoder whose inputs are not known, for numbers outside of their
@@ -75,7 +78,7 @@ def generate(
         reason, remedy = "the session has its state already", "name it when you make the session"
         raise refusal("argument state", reason, remedy)
     session = decoder if isinstance(decoder, Session) else decoder.session(state)
-    feed = _Feed.of(session)
+    feed = _Feed.of(session, inputs or {})
     check("drafts", drafts, drafts >= 0, "0 or more")
     given = _numbers(ids)
     most = feed.checked([given], tokens, block)
@@ -316,6 +319,7 @@ class _Feed:
     others       its other inputs, which are made from the number of tokens
     vocabulary   None where the model leaves it open
     most         ids that a call reads; 0 where the model leaves it open
+    fixed        inputs that are the same in each call
     """
 
     ids: TensorSpec
@@ -323,11 +327,17 @@ class _Feed:
     logits: TensorSpec
     vocabulary: int | None
     most: int
+    fixed: Mapping[str, Any]
 
     @classmethod
-    def of(cls, session: Session) -> _Feed:
+    def of(cls, session: Session, fixed: Mapping[str, Any] = MappingProxyType({})) -> _Feed:
         """The inputs and the output of a session.  Raises: UsageError for others."""
-        free = {spec.name: spec for spec in session.inputs}
+        named = {spec.name: spec for spec in session.inputs}
+        for each in fixed:
+            if each not in named:
+                reason = f"the decoder has no input {each}"
+                raise refusal("argument inputs", reason, base.did_you_mean(each, [*named], ""))
+        free = {name: spec for name, spec in named.items() if name not in fixed}
         whole = [s for s in free.values() if not s.dtype.is_float and len(s.shape) == _MATRIX]
         is_named = _IDS in free
         ids = free[_IDS] if is_named else next(iter(whole), None)
@@ -348,7 +358,7 @@ class _Feed:
         words, length = logits.shape[-1], ids.shape[-1]
         most = [size.most or 0 for size in session.sizes if size.name == str(length)]
         vocabulary = words if isinstance(words, int) else None
-        return cls(ids, others, logits, vocabulary, most[0] if most else 0)
+        return cls(ids, others, logits, vocabulary, most[0] if most else 0, fixed)
 
     def scored(self, count: int) -> int:
         """Of how many of so many ids a call gives the scores."""
@@ -400,7 +410,7 @@ class _Feed:
                 remedy="generate fewer tokens, give fewer ids, or begin a new session",
             )
         places = np.arange(end) - np.array(pads)[:, None]
-        arrays = {self.ids.name: new}
+        arrays: dict[str, Any] = {**self.fixed, self.ids.name: new}
         for spec in self.others:
             if spec.name in _COUNTS:
                 count = _COUNTS[spec.name](position, new.shape[1])

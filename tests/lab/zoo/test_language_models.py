@@ -1,4 +1,4 @@
-"""Decoders of the laboratory as modules of PyTorch."""
+"""Decoders of the laboratory: as modules of PyTorch, and Whisper's, which reads an encoder."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from onnx.reference import ReferenceEvaluator
 from tests.unit.graph.gguf.numpy_decoder import NumpyDecoder
 from tests.unit.graph.gguf.test_decoder import IDS, file_of
 
 import tensorwright
+from tensorwright.base import UsageError
 from tensorwright_lab.zoo.torch_decoder import TorchDecoder
+from tensorwright_lab.zoo.whisper import Whisper, whisper_models
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "qwen3"])
@@ -42,3 +45,28 @@ def test_an_exported_module_generates(tmp_path: Path) -> None:
     for token in tensorwright.generate(executable, IDS, tokens=6):
         assert token == right.logits(ids)[-1].argmax()
         ids.append(token)
+
+
+@pytest.mark.usefixtures("by_rule")
+def test_whisper_generates_from_keys_that_are_computed_once() -> None:
+    sizes = Whisper(50, 32, 2, 2, frames=10, longest=20)
+    cross, decoder = whisper_models(sizes)
+    rows = np.random.default_rng(0).standard_normal((1, 10, 32), np.float32)
+    fixed = tensorwright.compile(cross, threads=1).run({"encoder_hidden_states": rows})
+    executable = tensorwright.compile(decoder, threads=1)
+    assert len(executable.in_place[0].plan.states) == 4
+    right, ids = ReferenceEvaluator(decoder), [3, 1, 4]
+    empty = {
+        f"past_key_values.{n}.{part}": np.zeros((1, 2, 0, 16), np.float32)
+        for n in range(2)
+        for part in ("key", "value")
+    }
+    for token in tensorwright.generate(executable, ids, tokens=5, inputs=fixed):
+        given = {"input_ids": np.array([ids]), "position_ids": np.arange(len(ids))[None]}
+        logits = right.run(["logits"], {**given, **fixed, **empty})[0]
+        assert token == logits[0, -1].argmax()
+        ids = [*ids, token]
+    with pytest.raises(UsageError, match="the decoder has no input cross"):
+        tensorwright.generate(executable, ids, inputs={"cross": rows})
+    with pytest.raises(UsageError, match=r"does not know what its input cross\.0\.key is"):
+        tensorwright.generate(executable, ids)
