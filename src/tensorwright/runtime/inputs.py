@@ -198,9 +198,8 @@ def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = Fa
     try:
         array = to_array(value, spec.dtype)
     except _EXPORT_ERRORS as error:
-        reason = (
-            f"a {type(value).__name__} cannot be read as an array of {spec.type_text} ({error})"
-        )
+        given = type(value).__name__
+        reason = f"a {given} cannot be read as an array of {spec.type_text} ({error})"
         raise _refusal(where, reason, _export_remedy(value)) from error
     has_rank = array.ndim == len(spec.shape) or not spec.has_rank
     fits = has_rank if any_sizes else fits_shape(spec, array.shape)
@@ -212,7 +211,8 @@ def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = Fa
         actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
     reason = f"it must be {spec.type_text}, not {actual}"
     if not fits:
-        raise _refusal(where, reason, _reshape(spec, array))
+        remedy = "give an array of that shape" if kind == "output" else _reshape(spec, array)
+        raise _refusal(where, reason, remedy)
     if array.dtype.newbyteorder("=") == spec.dtype.numpy:
         return array
     raise _refusal(where, reason, f"convert it: array.astype({spec.dtype.numpy.name!r})")

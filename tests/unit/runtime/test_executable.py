@@ -280,6 +280,11 @@ def test_outputs_that_cannot_be_written(outputs: Any, reason: str) -> None:
     assert caught.value.reason == reason
 
 
+def test_an_output_of_another_shape_is_refused() -> None:
+    with pytest.raises(InputError, match=r"not f32\(5\)\n  try: give an array of that shape"):
+        executable(CHAIN).run_into({"x": ONES, "y": ONES}, {"z": np.zeros(5, np.float32)})
+
+
 def test_outputs_do_not_share_memory() -> None:
     """One step would write over what another has written."""
     steps = [double(InputRef(0), OutputRef(0)), double(InputRef(1), OutputRef(1))]

@@ -213,7 +213,7 @@ def read_bounds(name: str, bounds: object, low: int = 1) -> SizeBounds:
 
 
 def _numbers_of(name: str, bounds: object, low: int) -> SizeBounds:
-    if isinstance(bounds, int) and not isinstance(bounds, bool):
+    if isinstance(bounds, int) and not isinstance(bounds, bool) and bounds >= 0:
         return SizeBounds(bounds, bounds)
     if isinstance(bounds, str) and (match := _BOUNDS.fullmatch(bounds.strip())):
         number, least, greatest, divisor = match.groups()

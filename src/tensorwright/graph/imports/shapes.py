@@ -4,6 +4,7 @@ open, and named sizes for the others.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -20,16 +21,12 @@ _SHAPES = (
     'give extents by the name of an input or of a dimension: {"x": (1, 3, 224, 224)}, {"N": 1}'
 )
 _ONE_NUMBER = "give one number for the dimension, wherever it occurs"
-
-
 _EXTENDING = ("Concat", "GroupQueryAttention")
 _ROWS_OF_HEADS = 2  # the axis of a cache of keys or values
 
 
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
-    """An extent, the name of an open dimension, or "" for an open one without a name; None without
-    a shape.
-    """
+    """Extents, names of open dimensions, "" for one without a name; None without a shape."""
     tensor = info.type.tensor_type
     if not tensor.HasField("shape"):
         return None
@@ -47,7 +44,10 @@ def _fail(where: str, reason: str, remedy: str = _SHAPES) -> base.InputError:
 
 
 def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
-    extents = (given,) if isinstance(given, int) else tuple(int(extent) for extent in given)
+    try:
+        extents = (given,) if isinstance(given, int) else tuple(map(operator.index, given))
+    except TypeError:
+        raise _fail(f"input shape {name}", f"{given!r} are not whole numbers") from None
     if any(extent < 0 for extent in extents):
         raise _fail(f"input shape {name}", f"{extents} has a negative extent")
     return extents

@@ -302,6 +302,7 @@ def test_bounds_of_sizes(bounds: Any, expected: str) -> None:
     [
         ({"c": 4}, "size c: the model has no open dimension of that name\n  try: its open sizes"),
         ({"bat": 4}, "size bat: the model has no open dimension of that name\n  try: did you mean"),
+        ({"batch": -1}, "size batch=-1: it says neither a number nor bounds"),
         ({"batch": (-1, 4)}, "a size is not negative, and its divisor is positive"),
         ({"batch": f"1..{10**20}"}, 'it has a number above 2147483647\n  try: "1.." says'),
         ({"batch": (1 << 31, None)}, "it has a number above 2147483647"),

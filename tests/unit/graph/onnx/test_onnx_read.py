@@ -184,6 +184,9 @@ def test_open_shapes_are_given() -> None:
         "input shape w: the model has no such input"
         "\n  try: the inputs are x, z, the open dimensions batch"
     )
+    for wrong in ((5, 2.5), "ab", None):
+        message = message_of(base.InputError, model, {"x": wrong})
+        assert message.startswith(f"input shape x: {wrong!r} are not whole numbers")
     assert message_of(base.InputError, model, {"x": (-1, 3)}) == (
         "input shape x: (-1, 3) has a negative extent\n  try: give extents by the name of an input"
         ' or of a dimension: {"x": (1, 3, 224, 224)}, {"N": 1}'
