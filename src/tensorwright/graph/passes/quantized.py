@@ -32,7 +32,7 @@ from tensorwright.ops import (
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
 _MOVES = frozenset((Movement.RESHAPE, Movement.REORDER, Movement.CROP))
-_MANY_COLUMNS = 1000  # to which a few without use are added, so that vectors are whole
+_FEW_COLUMNS = 1 / 16  # of all: so many without use are added, so that vectors are whole
 _MOST_STEPS = 4  # from codes to codes
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
 _OF_CODES = "_integer"
@@ -395,8 +395,9 @@ def _is_whole(copy: Copy, node: Node, product: ShortProduct) -> bool:
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
         terms, columns = weights.shape[0], weights.shape[-1]
-        may_have_rest = product.weights is DType.I16 and columns >= _MANY_COLUMNS
-        is_whole = columns % product.columns == 0 or may_have_rest
+        rest = -columns % product.columns
+        may_have_rest = product.weights is DType.I16 and rest <= _FEW_COLUMNS * columns
+        is_whole = not rest or may_have_rest
         is_matrix = weights.ndim == _MATRIX and rank >= _MATRIX
         return is_matrix and is_whole and terms % product.terms == 0
     return node.attribute_map["groups"] == 1 and all(
