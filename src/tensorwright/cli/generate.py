@@ -166,12 +166,14 @@ def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
             first_s = first_s or time.perf_counter() - start
             sys.stdout.write(part)
             sys.stdout.flush()
-        if how.session is not None:  # reads the last token, which the next prompt follows
-            next(generate(session, made[-1:] or ids[-1:]))
     finally:
         sys.stdout.write("\n")
         if how.session is not None:
-            session.save(how.session)
+            try:
+                if made:  # the last token is not read yet, and the next prompt follows it
+                    next(generate(session, made[-1:]))
+            finally:
+                session.save(how.session)
     others_s = time.perf_counter() - start - first_s
     count = len(made)
     rate = f", then {(count - 1) / others_s:.0f} a second" if count > 1 else ""

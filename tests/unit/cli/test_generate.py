@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -14,6 +16,7 @@ from tests.decoders import PROMPT, VOCABULARY, decoder, greedy
 from tests.unit.graph.gguf.test_decoder import file_of
 
 import tensorwright
+from tensorwright.cli import generate as generate_command
 from tensorwright.compiling import compile as compile_model
 
 Invoke = Callable[..., Result]
@@ -71,6 +74,26 @@ def test_a_session_in_a_file_continues(invoke: Invoke, model: Path, tmp_path: Pa
     assert invoke(*command, ids_text(PROMPT)).stdout == ids_text(first) + "\n"
     second = greedy([*PROMPT, *first, *more], 4)
     assert invoke(*command, ids_text(more)).stdout == ids_text(second) + "\n"
+
+
+def test_an_interrupted_text_goes_on(
+    invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was printed is read before the state is saved."""
+    session, printed = tmp_path / "state.zip", greedy(PROMPT, 3)
+    made = generate_command.generate
+
+    def interrupted(*arguments: Any, **options: Any) -> Iterator[int]:
+        yield from islice(made(*arguments, **options), 3)
+        raise KeyboardInterrupt
+
+    command = ("generate", model, "--ids", "--session", session, "--tokens", 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(generate_command, "generate", interrupted)
+        result = invoke(*command, ids_text(PROMPT))
+    assert result.stdout.splitlines()[0] == ids_text(printed)
+    result = invoke(*command, "2")
+    assert result.stdout == ids_text(greedy([*PROMPT, *printed, 2], 4)) + "\n"
 
 
 def test_prompts_are_continued_together(invoke: Invoke, model: Path) -> None:
