@@ -188,7 +188,7 @@ def test_variants_of_a_kernel_share_packed_weights_that_are_alike() -> None:
     weights = m.weight(16, 32, 2, 2)
     graph = m.finish(m.add("conv_transpose", x, weights, strides=(2, 2)))
     executable = compile_model(graph, target="x86-64-avx2")
-    assert executable.constant_bytes == 16 * 32 * 2 * 2 * 4
+    assert 16 * 32 * 2 * 2 * 4 <= executable.constant_bytes < 1.1 * 16 * 32 * 2 * 2 * 4
 
 
 @pytest.mark.parametrize(

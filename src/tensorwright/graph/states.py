@@ -36,8 +36,6 @@ from tensorwright.graph.partition.steps import (
 from tensorwright.graph.partition.views import ALIGNMENT_BYTES
 from tensorwright.graph.sizes import counted_size_of, counted_sizes
 
-_SCATTERS = ("scatter_elements", "scatter_nd")
-
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -145,7 +143,7 @@ def _written_state(graph: Graph, node: Node) -> State | None:
 
     The node reads it as it is, or turned, and then turns it back.
     """
-    if node.operator not in _SCATTERS or node.attribute_map["reduction"] != "none":
+    if not operator_of(node).has_positions or node.attribute_map.get("reduction") != "none":
         return None
     made = {each.outputs[0]: each for each in graph.nodes}
     past, present = node.inputs[0], node.outputs[0]

@@ -311,13 +311,16 @@ def _as_typed(result: expr.Compute, type_: TensorType) -> expr.Compute:
     return replace(result, axes=tuple(replace(axis, extent=extent) for axis, extent in pairs))
 
 
+_CHANNELS = 1  # the dimension
+
+
 def _stage_layout(graph: Graph, node: Node, stage: expr.Tensor) -> Layout:
     """The layout of a tensor inside an operator's meaning.
 
     That of the output where the shapes are equal; else that of the first input where both have one
     extent along the blocked dimension (padding); else that of the output under the same condition;
-    else, where both agree as far as the channels (phases), the blocks of the output, or the
-    channels last if the output has them last; else plain.
+    else, where both agree as far as the channels, or the stage has them several times (phases), the
+    blocks of the output, or the channels last if the output has them last; else plain.
     """
     neighbours = [node.outputs[0], *node.inputs[:1]]
     for name in neighbours:
@@ -331,11 +334,23 @@ def _stage_layout(graph: Graph, node: Node, stage: expr.Tensor) -> Layout:
             return layout
     layout = graph.layouts.get(node.outputs[0], PLAIN)
     is_last = layout == _channels_last(len(graph.types[node.outputs[0]].shape))
-    leading = 2 if is_last else layout.axis + 1
-    is_led_alike = graph.types[node.outputs[0]].shape[:leading] == stage.shape[:leading]
-    if is_last and is_led_alike:
+    output = sizes_of(graph.types[node.outputs[0]])
+    if not _has_several(stage.shape, output, _CHANNELS if is_last else layout.axis):
+        return PLAIN
+    if is_last:
         return _channels_last(len(stage.shape))
-    return layout if layout.block > 1 and not layout.order and is_led_alike else PLAIN
+    return layout if layout.block > 1 and not layout.order else PLAIN
+
+
+def _has_several(shape: Sequence[expr.Index], output: Sequence[expr.Index], axis: int) -> bool:
+    """Whether a shape agrees with another one before an axis, and has its extent there or several
+    times that.
+    """
+    if len(shape) <= axis or shape[:axis] != output[:axis]:
+        return False
+    extent, own = output[axis], shape[axis]
+    are_numbers = isinstance(own, int) and isinstance(extent, int)
+    return own == extent or (are_numbers and own % extent == 0)
 
 
 def _channels_last(rank: int) -> Layout:

@@ -268,7 +268,7 @@ class Executable:
     ) -> dict[str, base.Array]:
         """As `run`, with some outputs in given memory, which may be a part of an input's.
 
-        inputs   an array for each name of an input
+        inputs   an array for each name of an input     stop   as of `run`
         memory   dense, on multiples of 64 bytes, of the right shapes, which are not checked
         Raises:  InputError as `run`.
         """

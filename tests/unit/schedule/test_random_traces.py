@@ -398,7 +398,7 @@ def test_decisions_bound_late_mean_the_same(
     check_bound_late(*case)
 
 
-@settings(max_examples=20, **_SETTINGS)
+@settings(max_examples=8, **_SETTINGS)
 @given(schedules(symbolic=True, on_card=True))
 def test_decisions_for_a_card_bound_late_mean_the_same(
     case: tuple[Expression, schedule.Trace, dict[str, int]],

@@ -131,12 +131,12 @@ def _rounding(copy: Copy, node: Node) -> tuple[str, np.float32, float, float] | 
         return None
     whole = copy.producer(inside.inputs[0])
     steps = whole and copy.producer(whole.inputs[0])
-    if whole is None or steps is None or (whole.operator, steps.operator) != ("round", "div"):
+    if whole is None or steps is None or whole.operator != "round" or steps.operator != "div":
         return None
     divisor = copy.constant(steps.inputs[1])
     if scale is None or divisor is None or scale.size != 1 or not np.array_equal(scale, divisor):
         return None
-    low, high = (inside.attribute_map[name] for name in ("min", "max"))
+    low, high = inside.attribute_map["min"], inside.attribute_map["max"]
     if not isinstance(low, float) or not isinstance(high, float):
         return None
     return steps.inputs[0], np.float32(scale.reshape(())[()]), low, high

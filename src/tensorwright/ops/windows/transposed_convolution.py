@@ -35,6 +35,7 @@ from tensorwright.ops.shapes import fold_over, padded, position_along, spatial_n
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
 Sizes: TypeAlias = tuple[expr.Index, ...]
+_FIRST: expr.Index = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +286,8 @@ def _partial(
     """All outputs whose phases lie in the given runs: axes n, oc, then a cell (and a phase)
     each.
 
-    Phases that share their inputs are in the axis of the channels: where the kernel is as large as
-    the stride, this is a product.
+    Phases that share their inputs are in the axis of the channels, all channels of a phase
+    together: where the kernel is as large as the stride, this is a product.
 
     channels   of the input, and of a group of the output
     """
@@ -302,11 +303,12 @@ def _partial(
         shape += [run.cells] if run.shares_source else [run.cells, run.count]
         names += [label] if run.shares_source else [label, f"{label}p"]
 
-    def body(n: expr.Index, oc: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
+    def body(n: expr.Index, row: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
         cells, phases, rest = [], [], list(at)
+        oc, shared = expr.mod(row, per_output * groups), expr.floor_div(row, per_output * groups)
         for run in runs[::-1]:
             if run.shares_source:
-                oc, phase = expr.floor_div(oc, run.count), expr.mod(oc, run.count)
+                shared, phase = expr.floor_div(shared, run.count), expr.mod(shared, run.count)
             else:
                 phase = rest.pop()
             phases.append(phase)
@@ -355,15 +357,15 @@ def _interleaved(
     ) -> expr.Value:
         if part is None:
             return expr.constant(0, dtype)
-        row, cells = at[1], []
+        shared, cells = _FIRST, []
         for o, spread, run in zip(at[2:], spreads, runs, strict=True):
             phase = expr.mod(o, spread.stride) - run.first if run.count > 1 else 0
             cells.append(expr.floor_div(o, spread.stride))
             if run.shares_source:
-                row = row * run.count + phase
+                shared = shared * run.count + phase
             else:
                 cells.append(phase)
-        return expr.Load(part, (at[0], row, *cells))
+        return expr.Load(part, (at[0], shared * shape[1] + at[1], *cells))
 
     def body(*at: expr.Index) -> expr.Value:
         (last_runs, last), *others = reversed(parts)

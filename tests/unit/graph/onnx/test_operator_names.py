@@ -15,6 +15,8 @@ NAMES = {each.name for each in OPERATORS}
 TRANSLATIONS = ("imports", "onnx_export")  # of names of others and ours
 ALLOWED = {
     "passes/quantized.py": {("conv_integer", "matmul_integer")},  # which of floats they become
+    # products that need no order of the second matrix; what makes wide numbers of constants
+    "joined_products.py": {("matmul", "matmul_integer"), ("cast", "dequantize_blocks")},
     # it merges the first two; filters pass the others
     "passes/affine.py": {("add", "mul"), ("conv", "conv_transpose"), ("div", "mul")},
     "passes/composites.py": {("div", "mul")},  # multiples of a tensor

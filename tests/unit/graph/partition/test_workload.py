@@ -108,16 +108,20 @@ def test_axes_are_divided_only_along_reductions() -> None:
                 assert not divided
 
 
-def test_stages_of_another_rank_are_blocked_like_the_output() -> None:
+@pytest.mark.parametrize(("pads", "rank"), [((0,) * 4, 5), ((1,) * 4, 7)])
+def test_phases_are_blocked_like_the_output(pads: tuple[int, ...], rank: int) -> None:
+    """As axes of their own, or several times the channels where they read the same inputs."""
     m = Maker("transposed")
-    y = m.add("conv_transpose", m.image(), m.weight(16, 32, 4, 4), strides=(2, 2))
-    graph = replace(m.finish(y), layouts={y: BLOCKED})
+    weights = m.weight(16, 32, 4, 4)
+    image = m.image()
+    y = m.add("conv_transpose", image, weights, strides=(2, 2), pads=pads)
+    graph = replace(m.finish(y), layouts={image: BLOCKED, y: BLOCKED})
     workload = build_workload(graph, graph.nodes).workload
     phases = next(stage for stage in workload.stages if stage.reduction is not None)
-    assert len(phases.axes) == 7
+    assert len(phases.axes) == rank
     assert [axis.name for axis in phases.axes][-1] == "oc_i"
     x = np.random.default_rng(0).normal(size=(1, 16, 6, 6)).astype(np.float32)
-    (found,) = reference(workload, [x, graph.constants["constant_0"]])
+    (found,) = reference(workload, [to_physical(x, BLOCKED), graph.constants["constant_0"]])
     (expected,) = run_node(graph.nodes[0], [x, graph.constants["constant_0"]])
     np.testing.assert_allclose(to_plain(found, BLOCKED), expected, rtol=1e-4, atol=1e-4)
 
