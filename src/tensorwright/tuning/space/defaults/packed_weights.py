@@ -90,10 +90,7 @@ def _multiply_short(
     instruction: base.ShortProduct,
     target: base.CpuTarget,
 ) -> None:
-    """Take a word's codes apart as short numbers, in registers, and multiply them at once.
-
-    For many rows, the codes of a column of tiles are taken apart once, before its tiles.
-    """
+    """Take a word's codes apart as short numbers, in registers, and multiply them at once."""
     behind = _behind(builder.state, name)
     steps.inline_elementwise(
         builder, frozenset(each.name for each in builder.state.stages if each.name not in behind)
@@ -102,7 +99,7 @@ def _multiply_short(
     product = schedule.CacheWrite(name).cached if stored == name else name
     _round_rows(builder, frozenset((stored, product, sums, unpacked)), target)
     work = accesses.points(builder.state.stage(sums).tensor)
-    panel, loop, columns = _tile(builder, stored, work, target, instruction.columns)
+    loop, columns = _tile(builder, stored, work, target, instruction.columns)
     builder.do(schedule.ComputeAt(product, stored, loop))
     (block,) = (axis.name for axis in builder.state.stage(product).tensor.reduce_axes)
     _fold_in_vectors(builder, product, (block,), (), target)
@@ -116,18 +113,14 @@ def _multiply_short(
     builder.do(schedule.Reorder(sums, (words, *unrolled, f"{last}_i", halves)))
     for each in unrolled:
         builder.do(schedule.Unroll(sums, each))
-    where = (sums, words) if loop == panel else (stored, panel)
-    builder.do(schedule.ComputeAt(unpacked, *where))
+    builder.do(schedule.ComputeAt(unpacked, sums, words))
     word, part, column, half = (axis.name for axis in builder.state.stage(unpacked).tensor.axes)
     builder.do(schedule.Split(unpacked, column, (instruction.columns,), schedule.Tail.EXACT))
     pairs = schedule.Fuse(unpacked, (f"{column}_i", half))
     builder.do(pairs)
     nest(builder, unpacked, (word,), (part, f"{column}_o"), pairs.fused)
     word_bytes = instruction.columns * instruction.terms * instruction.weights.size_bytes
-    if loop == panel:
-        _pack(builder, unpacked, word, columns * word_bytes)
-    else:
-        steps.pack_constants(builder, unpacked)
+    _pack(builder, unpacked, word, columns * word_bytes)
     builder.do(schedule.Tensorize(sums, f"{last}_i", instruction.intrinsic))
 
 
@@ -201,7 +194,7 @@ def _fold_blocks(
     for stage in builder.state.stages:
         if stage.name not in (stored, sums, step.sums):
             steps.schedule_at_root(builder, stage.name, target, stage.name)
-    _, loop, columns = _tile(builder, stored, accesses.points(product.tensor), target)
+    loop, columns = _tile(builder, stored, accesses.points(product.tensor), target)
     builder.do(schedule.ComputeAt(sums, stored, loop))
     if outer:
         _fold_in_vectors(builder, sums, outer, (), target)
@@ -216,9 +209,9 @@ def _fold_blocks(
 
 def _tile(
     builder: SketchBuilder, stored: str, work: int, target: base.CpuTarget, whole: int = 1
-) -> tuple[str, str, expr.Index]:
-    """Store the result in tiles of some vectors and rows: all, if they are few; the loops over
-    columns of tiles and over the tiles, and their vectors.
+) -> tuple[str, expr.Index]:
+    """Store the result in tiles of some vectors and rows: all, if they are few; the loop over the
+    tiles, and their vectors.
 
     whole   columns that are computed at once: a tile has a multiple of them
     """
@@ -245,7 +238,7 @@ def _tile(
     builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
     nest(builder, stored, (f"{last}_0", *loops), (*rows, f"{last}_1"), f"{last}_2")
     tiles = steps.parallelise(builder, stored, [f"{last}_0"], work) or f"{last}_0"
-    return tiles, loops[-1] if loops else tiles, columns
+    return loops[-1] if loops else tiles, columns
 
 
 def _fold_in_vectors(
