@@ -91,8 +91,8 @@ def main() -> None:
         seconds = time.monotonic() - start
         print(f"{name}: {row.ratio:.2f}, {row.gain:.2f} in {seconds:.0f} s", flush=True)
         if given.json is not None:
-            found = {**head, "rows": [asdict(each) for each in rows]}
-            given.json.write_text(json.dumps(found, indent=1) + "\n")
+            kept = {**head, "rows": [asdict(each) for each in rows]}
+            given.json.write_text(json.dumps(kept, indent=1) + "\n")
     print_rows(rows)
 
 

@@ -79,8 +79,8 @@ class EmulatedTiles:
             raise self.faults[0]
         assert not any(each.rows for each in self.threads.values())
 
-    def _call(self, found: re.Match[str]) -> str:
-        name = found[1]
+    def _call(self, match: re.Match[str]) -> str:
+        name = match[1]
         if name not in self.callbacks:
             kinds = _SIGNATURES.get(name, (ctypes.c_uint8,) * 3)
             self.callbacks[name] = ctypes.CFUNCTYPE(None, *kinds)(self._guarded(name))

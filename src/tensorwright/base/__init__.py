@@ -5,8 +5,9 @@ Read errors.py first, then knobs.py and targets/.
 
 from tensorwright.base import knobs
 from tensorwright.base.cpu_targets import (
-    CPU_TARGETS, MOST_PACKED_ROWS, SHORT_PRODUCTS, ByKind, CpuTarget, ShortProduct,
-    TargetKind, TargetProtocol, detect_target, multiplies_tiles, of_kind, short_product,
+    CPU_TARGETS, LEAST_MATRIX_ROWS, MOST_PACKED_ROWS, SHORT_PRODUCTS, ByKind, CpuTarget,
+    ShortProduct, TargetKind, TargetProtocol, detect_target, multiplies_tiles, of_kind,
+    short_product,
 )
 from tensorwright.base.errors import (
     ERROR_KINDS, Advice, ExpressionError, InputError, InternalError, MachineError, ModelError,

@@ -253,14 +253,15 @@ def short_product(intrinsic: str) -> ShortProduct | None:
         return whole
     whole = short_product(shape[1])
     rows, columns, groups = (int(number) for number in shape.groups()[1:])
-    if whole is None or not whole.is_matrix or not _LEAST_ROWS <= rows <= whole.rows:
+    if whole is None or not whole.is_matrix or not LEAST_MATRIX_ROWS <= rows <= whole.rows:
         return None
     is_part = columns <= whole.columns and groups <= whole.groups
     return whole.of_shape(rows, columns, groups) if is_part else None
 
 
 _SHAPED = re.compile(r"(\w+?)_([1-9]\d?)x([1-9]\d?)x([1-9]\d?)")
-_LEAST_ROWS = 2  # of matrices: their distance is that of the first two
+LEAST_MATRIX_ROWS = 2
+"""The fewest rows of an instruction of matrices: their distance is that of the first two."""
 
 
 def multiplies_tiles(intrinsic: str) -> bool:
@@ -343,6 +344,11 @@ class CpuTarget:
         """The instructions that it has for products of short numbers of so many rows."""
         had = set(self.features)
         return tuple(p for p in SHORT_PRODUCTS if p.rows == rows and set(p.features) <= had)
+
+    def matrix_products(self) -> tuple[ShortProduct, ...]:
+        """The instructions that it has for products of matrices."""
+        had = set(self.features)
+        return tuple(p for p in SHORT_PRODUCTS if p.is_matrix and set(p.features) <= had)
 
     @property
     def multiplies_bytes(self) -> bool:

@@ -61,8 +61,9 @@ def test_lanes_far_from_each_other_may_share_an_element(target: CpuTarget) -> No
 def test_interleaved_rows_are_loaded_whole(target: CpuTarget, rows: int) -> None:
     """As an image whose phases lie one after the other, or channels that become pixels."""
     lanes = target.lanes(DType.F32)
-    place = j * lanes + m
-    source = copied(mod(place, rows) * (VECTORS * lanes // rows) + floor_div(place, rows), lanes)
+    position = j * lanes + m
+    column = mod(position, rows) * (VECTORS * lanes // rows) + floor_div(position, rows)
+    source = copied(column, lanes)
     text = emit(source, target).text
     assert "masked.gather" not in text
     if rows <= lanes // 2:

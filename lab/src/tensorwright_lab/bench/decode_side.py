@@ -21,7 +21,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -74,16 +74,21 @@ class OnnxRuntimeSide:
         }
         new, end = ids, 0
         while True:
-            places = np.arange(end, end + len(new))[None]
+            used = inputs_of(new, end, self._shapes)
             end += len(new)
-            given = {"input_ids": np.array([new]), "position_ids": places}
-            given["attention_mask"] = np.ones((1, end), np.int64)
-            used = {name: array for name, array in given.items() if name in self._shapes}
             results = dict(zip(self._results, self._session.run(None, used | state), strict=True))
             for name in state:
                 state[name] = results["present" + name.removeprefix("past_key_values")]
             new = [int(results["logits"][0, -1].argmax())]
             yield new[0]
+
+
+def inputs_of(new: list[int], start: int, names: Container[str]) -> dict[str, Any]:
+    """What a call that reads ids behind a cache asks of its inputs of ids, positions and a mask."""
+    end = start + len(new)
+    given = {"input_ids": np.array([new]), "position_ids": np.arange(start, end)[None]}
+    given["attention_mask"] = np.ones((1, end), np.int64)
+    return {name: array for name, array in given.items() if name in names}
 
 
 class GenAISide:
@@ -123,11 +128,8 @@ class OpenVinoSide:
         self._request.reset_state()
         new, end = ids, 0
         while True:
-            places = np.arange(end, end + len(new))[None]
+            used = inputs_of(new, end, self._names)
             end += len(new)
-            given = {"input_ids": np.array([new]), "position_ids": places}
-            given["attention_mask"] = np.ones((1, end), np.int64)
-            used = {name: array for name, array in given.items() if name in self._names}
             new = [int(self._request.infer(used)["logits"][0, -1].argmax())]
             yield new[0]
 

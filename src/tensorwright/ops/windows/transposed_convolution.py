@@ -35,7 +35,6 @@ from tensorwright.ops.shapes import fold_over, padded, position_along, spatial_n
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
 Sizes: TypeAlias = tuple[expr.Index, ...]
-_FIRST: expr.Index = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +356,8 @@ def _interleaved(
     ) -> expr.Value:
         if part is None:
             return expr.constant(0, dtype)
-        shared, cells = _FIRST, []
+        shared: expr.Index = 0
+        cells: list[expr.Index] = []
         for o, spread, run in zip(at[2:], spreads, runs, strict=True):
             phase = expr.mod(o, spread.stride) - run.first if run.count > 1 else 0
             cells.append(expr.floor_div(o, spread.stride))

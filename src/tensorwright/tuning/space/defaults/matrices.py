@@ -49,9 +49,7 @@ from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Kind, Sketch, SketchBuilder, divisors
 
-_ROWS = 16  # of an instruction
 _SIDE = 2  # matrices along a side of a tile: two registers hold rows of data, two hold columns
-_LEAST_ROWS = 2  # of a matrix
 _MOST_BAND = 32  # rows of an image that are copied at a time
 _PIECES = 8  # bands, for threads
 _FEW_CHANNELS = 8  # of which a pixel has all
@@ -60,7 +58,7 @@ _MATRIX_RANK, _IMAGE_RANK = 2, 3  # a matrix, a batch of channels of a row: at l
 
 def matrix_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketch]:
     """Sketches of a product with constants by matrices, best guess first; none for others."""
-    instructions = target.short_products(_ROWS)
+    instructions = target.matrix_products()
     stage = only_fold(begun.state)
     if stage is None or not instructions:
         return
@@ -75,7 +73,8 @@ def matrix_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sk
         if operands is None or operands.instruction.speed <= filled:
             continue
         filled = operands.instruction.speed
-        for rows in _heights(product.tensor.axes[operands.row].length):
+        count = product.tensor.axes[operands.row].length
+        for rows in _heights(count, operands.instruction.rows):
             shape = operands.instruction.of_shape(
                 rows, operands.instruction.columns, operands.instruction.groups
             )
@@ -89,12 +88,12 @@ def _continued(builder: SketchBuilder) -> SketchBuilder:
     return other
 
 
-def _heights(rows: int) -> tuple[int, ...]:
+def _heights(rows: int, most: int) -> tuple[int, ...]:
     """The rows of matrices that compute the fewest rows twice: of pairs of them, of single ones."""
     computed: dict[int, int] = {}
     for side in range(1, _SIDE + 1):
-        if rows >= _LEAST_ROWS * side:
-            tiles = -(-rows // (side * _ROWS))
+        if rows >= base.LEAST_MATRIX_ROWS * side:
+            tiles = -(-rows // (side * most))
             height = min(-(-rows // (side * tiles)), rows // side)
             computed[height] = side * height * -(-rows // (side * height))
     return tuple(sorted(computed, key=lambda height: (computed[height], -height)))

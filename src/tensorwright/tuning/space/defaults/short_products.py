@@ -36,7 +36,7 @@ from tensorwright.tuning.space.accesses import (
     points,
     reads_along,
 )
-from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes
+from tensorwright.tuning.space.defaults.tile_sizes import LATENCY_CYCLES, default_tile, row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 
@@ -256,7 +256,6 @@ def place_tiles(
 
 _COLUMNS = (1, 2, 3, 4)  # vectors of a tile
 _MOST_ROWS = 14
-_LATENCY_CYCLES = 4.0  # of an instruction and what is added to its sums
 _STEPS = (4, 2, 1)  # of the reduction that one pass of its loop makes
 
 
@@ -280,7 +279,7 @@ def dot_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketc
         choices[-1],
         blocks=(1, 0, 0),
         most_rows=(_MOST_ROWS, 1),
-        latency_cycles=_LATENCY_CYCLES,
+        latency_cycles=LATENCY_CYCLES,
     )
     wide = builder.choose(f"{tiled.stored}_columns", choices, columns)
     sizes = {*row_sizes(tiled.rows, min(_MOST_ROWS, tiled.rows)), rows}
