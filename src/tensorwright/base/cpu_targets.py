@@ -262,15 +262,13 @@ def short_product(intrinsic: str) -> ShortProduct | None:
 _SHAPED = re.compile(r"(\w+?)_([1-9]\d?)x([1-9]\d?)x([1-9]\d?)")
 LEAST_MATRIX_ROWS = 2
 """The fewest rows of an instruction of matrices: their distance is that of the first two."""
+MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers
 
 
 def multiplies_tiles(intrinsic: str) -> bool:
     """Whether an instruction multiplies matrices in tiles."""
     product = short_product(intrinsic)
     return product is not None and product.is_matrix
-
-
-MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers
 
 
 @dataclass(frozen=True, slots=True)
