@@ -43,6 +43,7 @@ DRILLS = {
     "ONNX's node cases": "onnx_backend.py --processes 1 --threads 2 --count 60",
     "open sizes": "open_sizes.py --count 4",
     "rewriting searches": "rewriting_searches.py --count 8",
+    "short numbers": "short_networks.py --count 35",
 }
 """Each takes `--seed` besides, and prints `repeat: COMMAND` for a fault; {part}: the seed % 60."""
 TESTS = "python -m pytest -q -m 'drawn and not slow' --tb=short --hypothesis-show-statistics"

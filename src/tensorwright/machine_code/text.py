@@ -192,10 +192,12 @@ LIBM_UNARY = (
 LIBM_BINARY = ("pow", "atan2", "fmod", "hypot", "remainder")
 
 LIBM_SYMBOLS: tuple[str, ...] = tuple(
-    name + suffix for name in (*LIBM_UNARY, *LIBM_BINARY, "fma", "sincos") for suffix in ("", "f")
+    name + suffix
+    for name in (*LIBM_UNARY, *LIBM_BINARY, "fma", "roundeven", "sincos")
+    for suffix in ("", "f")
 )
 """Symbols of the C library that object code may need from the loader ("sin", "sinf", ...).
 
-LLVM itself calls fma and fmaf where the target has no such instruction, and sincos for the sine and
-the cosine of one number.
+LLVM itself calls fma and roundeven where the target has no such instruction, and sincos for the
+sine and the cosine of one number.
 """

@@ -12,9 +12,8 @@ from random import Random
 import numpy as np
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, HERE, NEON
+from tests.targets import AVX2, AVX512, NEON
 
-import tensorwright
 from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, simplify, verify
 from tensorwright.graph.passes.quantized import lower_quantized
@@ -24,7 +23,7 @@ KINDS = (
     replace(AVX512, features=(*AVX512.features, "avx512vnni")),
     replace(NEON, features=(*NEON.features, "dotprod")),
 )
-GRAPHS, COMPILED = 10, 3
+GRAPHS = 10
 """Daily; a drill draws again and again."""
 
 
@@ -113,14 +112,3 @@ def test_each_kind_of_processor_computes_the_same() -> None:
                 if node.operator in ("conv_integer", "matmul_integer")
             }
     assert multiplied == {DType.U8, DType.I8, DType.I16}
-
-
-@pytest.mark.drawn
-def test_compiled_networks_compute_it() -> None:
-    source = random_source(1)
-    for _ in range(COMPILED):
-        graph, x = drawn(source)
-        (expected,) = interpret(graph, x).values()
-        for target in HERE:
-            (found,) = tensorwright.compile(graph, target=target).run(x).values()
-            np.testing.assert_array_equal(found, expected, err_msg=str(graph))
