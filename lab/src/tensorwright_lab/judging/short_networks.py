@@ -147,9 +147,9 @@ def _codes(
     kind = np.dtype(draws.choice((np.int8, np.uint8)))
     held = np.iinfo(kind)
     ends = numbers.choice((held.min, held.max), shape)
-    codes = np.where(numbers.random(shape) < 0.2, ends, numbers.integers(-128, 128, shape) % 256)
+    drawn = np.where(numbers.random(shape) < 0.2, ends, numbers.integers(-128, 128, shape) % 256)
     zero = np.array(draws.randint(held.min, held.max), kind)
-    return codes.astype(kind), zero
+    return drawn.astype(kind), zero
 
 
 def _model(
@@ -220,21 +220,21 @@ class Quantised:
         """
         known = dict(self.values)
         for layer in self.layers:
-            codes = given.get(f"{layer.name}_codes")
-            if codes is None:
+            rounded = given.get(f"{layer.name}_codes")
+            if rounded is None:
                 continue
             numbers = layer.meaning(*(known[each] for each in layer.inputs))
             steps = numbers / layer.scale + layer.zero
             held = np.iinfo(layer.zero.dtype)
             wanted = np.clip(np.round(steps - layer.zero) + layer.zero, held.min, held.max)
             is_tie = np.abs(steps - np.floor(steps) - 0.5) < _NEAR_A_TIE
-            is_right = codes == wanted
+            is_right = rounded == wanted
             if not self.is_exact:
-                is_right |= is_tie & (np.abs(codes - wanted) <= 1)
+                is_right |= is_tie & (np.abs(rounded - wanted) <= 1)
             if not is_right.all():
-                count = f"{np.count_nonzero(~is_right)} of {codes.size}"
+                count = f"{np.count_nonzero(~is_right)} of {rounded.size}"
                 raise WrongNumbersError(f"{layer.name} of {len(self.layers)}: {count} wrong codes")
-            known[layer.name] = (codes.astype(np.float64) - layer.zero) * layer.scale
+            known[layer.name] = (rounded.astype(np.float64) - layer.zero) * layer.scale
 
     def _convolution(self) -> None:
         """With a bias, padding and perhaps a bound below."""
@@ -244,8 +244,8 @@ class Quantised:
         filters, taps = groups * self.draws.choice((1, 2, 4, 16)), self.draws.choice((1, 1, 3))
         filters = min(filters, 64 // groups * groups)
         scales = self._scales(filters, 2.0**-9)
-        codes = self.numbers.integers(-127, 128, (filters, channels // groups, taps, taps))
-        weights, w = self._weights(codes.astype(np.int8), scales, 0)
+        rounded = self.numbers.integers(-127, 128, (filters, channels // groups, taps, taps))
+        weights, w = self._weights(rounded.astype(np.int8), scales, 0)
         of = np.float32(self.layers[-1].scale) * scales
         held = self.numbers.integers(-900, 900, filters).astype(np.int32)
         added, bias = self._weights(held, of, 0)
@@ -289,8 +289,8 @@ class Quantised:
         x = self.layers[-1].name
         flat = self._then("Flatten", x)
         terms, columns = int(np.prod(self.values[x].shape[1:])), self.draws.choice((1, 10, 33))
-        codes = self.numbers.integers(-127, 128, (terms, columns)).astype(np.int8)
-        weights, w = self._weights(codes, self._scales(columns, 2.0**-10), 1)
+        rounded = self.numbers.integers(-127, 128, (terms, columns)).astype(np.int8)
+        weights, w = self._weights(rounded, self._scales(columns, 2.0**-10), 1)
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node("MatMul", [flat, weights], [name]))
 
@@ -310,14 +310,14 @@ class Quantised:
         drawn = about * 2.0 ** self.numbers.uniform(-1, 1, count)
         return (2.0 ** np.round(np.log2(drawn)) if self.is_exact else drawn).astype(np.float32)
 
-    def _weights(self, codes: Numbers, scales: Numbers, axis: int) -> tuple[str, Numbers]:
+    def _weights(self, rounded: Numbers, scales: Numbers, axis: int) -> tuple[str, Numbers]:
         """The name of constants that are codes with scales, and their numbers."""
         name = f"w{len(self.constants)}"
-        self.constants |= {f"{name}_codes": codes, f"{name}_scales": scales.astype(np.float32)}
+        self.constants |= {f"{name}_codes": rounded, f"{name}_scales": scales.astype(np.float32)}
         given = [f"{name}_codes", f"{name}_scales"]
         self.nodes.append(helper.make_node("DequantizeLinear", given, [name], axis=axis))
-        shape = [-1 if at == axis else 1 for at in range(codes.ndim)]
-        return name, codes.astype(np.float64) * scales.astype(np.float64).reshape(shape)
+        shape = [-1 if at == axis else 1 for at in range(rounded.ndim)]
+        return name, rounded.astype(np.float64) * scales.astype(np.float64).reshape(shape)
 
     def _round(
         self, x: str, inputs: tuple[str, ...], meaning: Callable[..., Numbers], values: Numbers
@@ -330,9 +330,9 @@ class Quantised:
         zero = np.array(self.draws.choice((0, int(held.min) + 128, held.max // 3)), kind)
         given = {f"{name}_scale": np.float32(scale), f"{name}_zero": zero}
         self.constants |= {each: np.asarray(value) for each, value in given.items()}
-        codes = f"{name}_codes"
-        self.nodes.append(helper.make_node("QuantizeLinear", [x, *given], [codes]))
-        self.nodes.append(helper.make_node("DequantizeLinear", [codes, *given], [name]))
+        rounded = f"{name}_codes"
+        self.nodes.append(helper.make_node("QuantizeLinear", [x, *given], [rounded]))
+        self.nodes.append(helper.make_node("DequantizeLinear", [rounded, *given], [name]))
         self.layers.append(_Layer(name, inputs, meaning, scale, zero))
-        rounded = np.clip(np.round(values / scale) + zero, held.min, held.max)
-        self.values[name] = (rounded - zero) * scale
+        nearest = np.clip(np.round(values / scale) + zero, held.min, held.max)
+        self.values[name] = (nearest - zero) * scale
