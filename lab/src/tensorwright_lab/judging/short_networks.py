@@ -38,15 +38,15 @@ class WrongNumbersError(AssertionError):
 def targets() -> tuple[CpuTarget, ...]:
     """This processor, and others of its kind: what it lacks of them, code does without."""
     here = detect_target()
-    found = [here]
+    processors = [here]
     for each in CPU_TARGETS:
         if each.arch != here.arch:
             continue
         for features in {each.name: None, "+".join((each.name, *_EXTRA.get(each.name, ()))): None}:
             named = cpu_target(features)
             lacking = tuple(name for name in named.features if name not in here.features)
-            found.append(replace(named, emulated=lacking))
-    return tuple(found)
+            processors.append(replace(named, emulated=lacking))
+    return tuple(processors)
 
 
 def check_product(seed: int) -> str:
@@ -59,8 +59,8 @@ def check_product(seed: int) -> str:
         x, w = (numbers.standard_normal(shape).astype(np.float32) for shape in (x_shape, w_shape))
         kind, extra = ("Conv" if is_image else "MatMul"), {}
     else:
-        x, x_zero = _codes(numbers, draws, x_shape)
-        w, w_zero = _codes(numbers, draws, w_shape)
+        x, x_zero = _bytes(numbers, draws, x_shape)
+        w, w_zero = _bytes(numbers, draws, w_shape)
         if draws.random() < 0.5:
             w_zero = np.zeros_like(w_zero)
         kind, extra = ("ConvInteger" if is_image else "MatMulInteger"), {"x0": x_zero, "w0": w_zero}
@@ -140,7 +140,7 @@ def _convolve(
     return sums.reshape(x.shape[0], filters, *sums.shape[3:])
 
 
-def _codes(
+def _bytes(
     numbers: np.random.Generator, draws: random.Random, shape: tuple[int, ...]
 ) -> tuple[Numbers, Numbers]:
     """Bytes, and the code of zero."""
@@ -218,12 +218,12 @@ class Quantised:
 
         Raises:  WrongNumbersError
         """
-        known = dict(self.values)
+        computed = dict(self.values)
         for layer in self.layers:
             rounded = given.get(f"{layer.name}_codes")
             if rounded is None:
                 continue
-            numbers = layer.meaning(*(known[each] for each in layer.inputs))
+            numbers = layer.meaning(*(computed[each] for each in layer.inputs))
             steps = numbers / layer.scale + layer.zero
             held = np.iinfo(layer.zero.dtype)
             wanted = np.clip(np.round(steps - layer.zero) + layer.zero, held.min, held.max)
@@ -234,7 +234,7 @@ class Quantised:
             if not is_right.all():
                 count = f"{np.count_nonzero(~is_right)} of {rounded.size}"
                 raise WrongNumbersError(f"{layer.name} of {len(self.layers)}: {count} wrong codes")
-            known[layer.name] = (rounded.astype(np.float64) - layer.zero) * layer.scale
+            computed[layer.name] = (rounded.astype(np.float64) - layer.zero) * layer.scale
 
     def _convolution(self) -> None:
         """With a bias, padding and perhaps a bound below."""
