@@ -51,4 +51,4 @@ from tensorwright.runtime.plan.planner import (
     CopyTensor, Inside, Network, amount_of, kernel_spec, make_plan,
 )
 from tensorwright.runtime.sampling import GREEDY, Sampling
-from tensorwright.runtime.sessions import state_pairs
+from tensorwright.runtime.state_pairs import state_pairs

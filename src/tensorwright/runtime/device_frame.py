@@ -44,6 +44,7 @@ from tensorwright.runtime.plan.plan import (
     Step,
     TypedRef,
 )
+from tensorwright.runtime.state_rows import PlacedRows
 
 _ONE_CALL = threading.RLock()  # one thread at a time may use a device
 AnyArray: TypeAlias = base.Array | DeviceArray
@@ -150,6 +151,7 @@ class DeviceFrame:
         inputs: Sequence[AnyArray],
         outputs: Sequence[AnyArray],
         sizes: CallSizes,
+        states: PlacedRows | None = None,
         *,
         is_in_place: bool = False,
     ) -> None:
@@ -157,8 +159,11 @@ class DeviceFrame:
 
         Arrays of `used_on_host` are in the host's memory; the others may be in the device's.
 
+        states        those in place, which are not among the inputs and outputs
         is_in_place   for all runs: kernels use aligned arrays on the device in place
         """
+        if states is not None:
+            inputs, outputs = states.inputs(inputs), states.outputs(outputs)
         refs: list[BufferRef] = [InputRef(number) for number in range(len(inputs))]
         refs += [OutputRef(number) for number in range(len(outputs))]
         if is_in_place:

@@ -71,6 +71,7 @@ from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 from tensorwright.runtime.plan.plan_verify import verify_plan
 from tensorwright.runtime.sessions import Session
+from tensorwright.runtime.state_rows import PlacedRows, RowsOfCall, StatePlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,9 @@ class Executable:
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
         self._names = tuple(spec.name for spec in plan.outputs)
+        self._places = StatePlaces.of(plan)
+        self._free_ports = tuple([self._ports[position] for position in self._places.others])
+        self._results = tuple([plan.outputs[position] for position in self._places.results])
         self._pool = FramePool(self._frame)
         self._sizes: CallSizes | None = None  # of the last call
         self._dimensions = Dimensions.of(plan)
@@ -264,19 +268,20 @@ class Executable:
         return start_run(work)
 
     def run_in_place(
-        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array], stop: Stop = NEVER
+        self, inputs: Mapping[str, Any], rows: RowsOfCall, stop: Stop = NEVER
     ) -> dict[str, base.Array]:
-        """As `run`, with some outputs in given memory, which may be a part of an input's.
+        """As `run`, for the inputs and outputs that are not states in place.
 
-        inputs   an array for each name of an input     stop   as of `run`
-        memory   dense, on multiples of 64 bytes, of the right shapes, which are not checked
+        inputs   an array for each name of such an input     stop   as of `run`
+        rows     those of the states, in the order of `plan.states`
         Raises:  InputError as `run`.
         """
-        given = check_inputs(self._ports, inputs)
-        sizes = self._sizes_of(given)
-        pairs = zip(self._names, sizes.makers, strict=True)
-        outputs = tuple(memory[name] if name in memory else maker.make() for name, maker in pairs)
-        return self._named(self._run(given, outputs, sizes, stop, is_in_place=True))
+        given = check_inputs(self._free_ports, inputs)
+        states = PlacedRows(self._places, rows)
+        sizes = self._sizes_at(states.shapes(given))
+        fresh = tuple([sizes.makers[position].make() for position in self._places.results])
+        results = self._run(given, fresh, sizes, stop, states)
+        return {spec.name: array for spec, array in zip(self._results, results, strict=True)}
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
@@ -548,17 +553,21 @@ class Executable:
     def _sizes_of(self, inputs: tuple[base.Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call if the shapes are the same."""
         last = self._sizes
-        plan = self.plan
-        if last is not None and (
-            not plan.sizes or last.shapes == tuple([array.shape for array in inputs])
-        ):
+        if last is not None and not self.plan.sizes:
             return last
         try:
-            sizes = call_sizes(plan, self._dimensions, self._linked().program.amounts, inputs)
+            return self._sizes_at(tuple([array.shape for array in inputs]))
         except base.InputError:
-            for spec, array in zip(plan.inputs, inputs, strict=True):  # says the whole type
+            for spec, array in zip(self.plan.inputs, inputs, strict=True):  # says the whole type
                 check_array("input", spec, array)
             raise
+
+    def _sizes_at(self, shapes: tuple[tuple[int, ...], ...]) -> CallSizes:
+        """The sizes of a call with inputs of these shapes."""
+        last, plan = self._sizes, self.plan
+        if last is not None and last.shapes == shapes:
+            return last
+        sizes = call_sizes(plan, self._dimensions, self._linked().program.amounts, shapes)
         self._check_results(sizes)
         if any(sizes.values[size.name] > size.capacity for size in plan.sizes):
             self._make_room(sizes.values)
@@ -610,17 +619,22 @@ class Executable:
         outputs: tuple[base.Array, ...],
         sizes: CallSizes,
         stop: Stop = NEVER,
-        *,
-        is_in_place: bool = False,
+        states: PlacedRows | None = None,
     ) -> tuple[base.Array, ...]:
-        """Run a call; returns the parts of the output arrays that it has written."""
+        """Run a call; returns the parts of the output arrays that it has written.
+
+        states   those in place, which are not among the inputs and outputs
+        """
         frame = self._take()
         try:
-            frame.connect(inputs, outputs, sizes, is_in_place=is_in_place)
+            frame.connect(inputs, outputs, sizes, states)
             if stop is not NEVER and isinstance(frame, Frame):
                 frame.stop_by(stop)
             frame.run()
-            return outputs if not self._counted else written(self.outputs, outputs, frame.values)
+            if not self._counted:
+                return outputs
+            specs = self.outputs if states is None else self._results
+            return written(specs, outputs, frame.values)
         finally:
             self._pool.give(frame)
 

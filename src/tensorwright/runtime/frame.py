@@ -45,6 +45,7 @@ from tensorwright.runtime.plan.plan import (
     TensorSpec,
     TypedRef,
 )
+from tensorwright.runtime.state_rows import PlacedRows
 
 _MOST_IDLE = 16
 _SMALL_BYTES = 4096
@@ -76,6 +77,7 @@ class Frame:
         "__weakref__",
         "_amount_base",
         "_arguments",
+        "_base_numbers",
         "_bases",
         "_constants",
         "_hosts",
@@ -121,13 +123,14 @@ class Frame:
         self._outputs: tuple[base.Array, ...] = ()
         first, self._amount_base = 1 + len(plan.inputs) + len(plan.outputs), amount_base(plan)
         self._bases = (ctypes.c_int64 * (self._amount_base + len(program.amounts)))()
+        self._base_numbers = np.ctypeslib.as_array(self._bases)
         self._bases[first : self._amount_base] = [
             *(memory.address for memory in self._constants),
             arena,
         ]
         self._sizes: CallSizes | None = None
         self._values: dict[str, int] = {}
-        self._arguments = np.array(self._bases, np.int64)[program.refs[:, 0]] + program.refs[:, 1]
+        self._arguments = self._base_numbers[program.refs[:, 0]] + program.refs[:, 1]
         self._native = NativeFrame(
             runs=address_of(program.runs),
             steps=address_of(program.steps),
@@ -157,6 +160,7 @@ class Frame:
         inputs: Sequence[base.Array],
         outputs: Sequence[base.Array],
         sizes: CallSizes,
+        states: PlacedRows | None = None,
         *,
         is_in_place: bool = False,
     ) -> None:
@@ -165,6 +169,7 @@ class Frame:
         An input that kernels cannot read in place is copied into memory of the frame. A small input
         is copied, too, because copying it takes less time than determining its address.
 
+        states        those in place, which are not among the inputs and outputs
         is_in_place   whether small inputs that kernels can read are not copied
         """
         most_copied = -1 if is_in_place else _SMALL_BYTES
@@ -173,8 +178,13 @@ class Frame:
             bases[self._amount_base :] = list(sizes.amounts)
             self._sizes = sizes
             self._values = dict(sizes.values)
+        places: Sequence[int] = range(len(inputs))
+        results: Sequence[int] = range(len(outputs))
+        if states is not None:
+            places, results = states.places.others, states.places.results
+            self._base_numbers[states.places.bases] = states.addresses
         used = []
-        for position, array in enumerate(inputs):
+        for position, array in zip(places, inputs, strict=True):
             address = ready_address(array) if array.nbytes > most_copied else None
             if address is None:
                 array = self._stage(position, array)
@@ -183,8 +193,11 @@ class Frame:
             used.append(array)
         self._inputs = tuple(used)
         self._outputs = tuple(outputs)
-        for position, array in enumerate(outputs, start=1 + len(used)):
-            bases[position] = address_of(array)
+        first = 1 + len(self._program.plan.inputs)
+        for position, array in zip(results, outputs, strict=True):
+            bases[first + position] = address_of(array)
+        if states is not None and self._own:  # steps in Python see arrays, not addresses
+            self._inputs, self._outputs = states.inputs(used), states.outputs(outputs)
 
     def _stage(self, position: int, array: base.Array) -> base.Array:
         """A copy of an input in memory that the frame keeps for it."""

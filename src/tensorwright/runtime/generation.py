@@ -409,19 +409,21 @@ class _Feed:
                 reason=f"the cache has {room} rows, and {end} ids would be in it",
                 remedy="generate fewer tokens, give fewer ids, or begin a new session",
             )
-        places = np.arange(end) - np.array(pads)[:, None]
         arrays: dict[str, Any] = {**self.fixed, self.ids.name: new}
+        if not self.others:
+            return arrays
+        places = np.arange(end) - np.array(pads)[:, None]
+        made = {
+            _MASK: places >= 0,
+            "position_ids": places[:, position:].clip(0),
+            "cache_position": np.arange(position, end),
+        }
         for spec in self.others:
             if spec.name in _COUNTS:
                 count = _COUNTS[spec.name](position, new.shape[1])
                 rows = len(ids) if spec.name in _OF_ROWS else 1
                 arrays[spec.name] = np.full((rows,) * len(spec.shape), count, spec.dtype.numpy)
                 continue
-            made = {
-                _MASK: places >= 0,
-                "position_ids": places[:, position:].clip(0),
-                "cache_position": np.arange(position, end),
-            }
             arrays[spec.name] = made[spec.name].astype(spec.dtype.numpy)
             extent = spec.shape[-1]
             if spec.name == _MASK and isinstance(extent, int):

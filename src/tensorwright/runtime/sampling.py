@@ -74,8 +74,11 @@ class Sampling:
         logits      [vocabulary]                 before   the tokens that were there
         generator   of draws
         """
+        is_penalised = self.repetition_penalty != 1 and len(before) > 0
+        if self.temperature == 0 and not is_penalised:
+            return int(logits.argmax())
         scores = logits.astype(np.float64)
-        if self.repetition_penalty != 1 and before:
+        if is_penalised:
             old = np.unique(before)
             factor = np.where(scores[old] > 0, 1 / self.repetition_penalty, self.repetition_penalty)
             scores[old] *= factor

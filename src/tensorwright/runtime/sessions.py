@@ -12,18 +12,11 @@ Sessions share the code and the constants of their executable.
 
 from __future__ import annotations
 
-import io
-import itertools
-import json
 import os
-import re
 import threading
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,13 +28,14 @@ from tensorwright.runtime.native.pool.pending_run import Stop
 from tensorwright.runtime.plan.call_sizes import solved_sizes
 from tensorwright.runtime.plan.plan import Plan, TensorSpec, WrittenState
 from tensorwright.runtime.plan.plan_sizes import PlanSize
-
-_STATE_WORDS = {"past", "present", "cache", "state", "states", "hidden", "cell", "memory", "kv"}
-_WORDS_OF_TIME = {"past", "present", "new", "next", "out", "in", "prev", "previous", "last", "n"}
-_NEXT = ("n", "N")  # hn is what h becomes
-_NUMBER = "%d"  # in the name of a layer's state
-_ABOUT = "about.json"
-_VERSION = 1
+from tensorwright.runtime.state_files import read_state, write_state
+from tensorwright.runtime.state_pairs import (
+    checked_pairs,
+    growing_axes,
+    state_pairs,
+    wrong_argument,
+)
+from tensorwright.runtime.state_rows import RowsOfCall, StateRows
 
 
 class Callee(Protocol):
@@ -83,32 +77,12 @@ class InPlace(Protocol):
         """Names and types of the outputs."""
 
     def run_in_place(
-        self, inputs: Mapping[str, Any], memory: Mapping[str, base.Array], stop: Stop
+        self, inputs: Mapping[str, Any], rows: RowsOfCall, stop: Stop
     ) -> dict[str, base.Array]:
-        """Compute all outputs, some in given memory, or what is done when it stops."""
+        """Compute the outputs that are not states in place, or what is done when it stops.
 
-
-@dataclass(slots=True)
-class _Rows:
-    """The memory of a state in place, whose first `count` rows are in use: the growing axis first.
-
-    is_shared   whether another session has it, too, so that a call must not write to it
-    is_seen     whether the caller has views of it, so that its rows must not change
-    """
-
-    memory: base.Array
-    count: int
-    is_shared: bool = False
-    is_seen: bool = False
-
-    def with_room(self, count: int) -> _Rows:
-        """These rows in memory of their own, with room for so many."""
-        if count <= len(self.memory) and not self.is_shared:
-            return self
-        room = len(self.memory) if count <= len(self.memory) else max(count, 2 * len(self.memory))
-        memory = empty((room, *self.memory.shape[1:]), base.DType.from_numpy(self.memory.dtype))
-        memory[: self.count] = self.memory[: self.count]
-        return _Rows(memory, self.count)
+        rows   those of the states, in the order of the plan
+        """
 
 
 class Session:
@@ -132,23 +106,29 @@ class Session:
         if state is None:
             by_name = state_pairs(executable.inputs, executable.outputs)
             state = by_name or {each.input: each.output for each in states}
-        self._outputs = _checked_pairs(self._inputs, outputs, _numbered(state, self._inputs))
+        self._outputs = checked_pairs(self._inputs, outputs, state)
         self._growing = {
-            name: _growing_axes(self._inputs[name], outputs[made])
+            name: growing_axes(self._inputs[name], outputs[made])
             for name, made in self._outputs.items()
         }
-        self._arrays: dict[str, base.Array] = {}
-        self._rows: dict[str, _Rows] = {}
-        self._end: int | None = None  # of the state, since `rewind`
         if any(self._outputs.get(each.input) != each.output for each in states):
             self._in_place, states = (), ()
         alone = {spec.name for each in self._in_place[1:] for spec in each.outputs}
         if not alone >= {*self._outputs.values()}:
             self._in_place = self._in_place[:1]
-        self._held = {each.input: each for each in states}
-        self._made = {each.output: each.input for each in states}
-        self._shapes: dict[str, tuple[int, ...]] = {}  # of the last call, and of its new rows
-        self._new: dict[str, tuple[int, ...]] = {}
+        self._states = states
+        self._writes = next((each for each in states if isinstance(each, WrittenState)), None)
+        self._fixed = {each.input for each in states if isinstance(each, WrittenState)}
+        held = {each.input for each in states}
+        self._given = {name: made for name, made in self._outputs.items() if name not in held}
+        self._free = tuple(each for each in executable.inputs if each.name not in self._outputs)
+        # What the calls so far have left: the states in place, and the others.
+        self._rows: StateRows | None = None
+        self._arrays: dict[str, base.Array] = {}
+        self._end: int | None = None  # of the state, since `rewind`
+        self._shapes: dict[str, tuple[int, ...]] = {}  # of the last call
+        self._new: list[tuple[int, ...]] = []  # the shapes of its new rows
+        self._added = np.zeros(len(states), np.int64)  # by how many rows states grew
         self._steps, self._written, self._rows_of_call = 0, 0, 0
         self._turn = threading.Lock()
         self._stop = Stop()
@@ -161,7 +141,7 @@ class Session:
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Names and types of the inputs of a call: those that are not state."""
-        return tuple(spec for name, spec in self._inputs.items() if name not in self._outputs)
+        return self._free
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
@@ -178,8 +158,8 @@ class Session:
     def state(self) -> dict[str, base.Array]:
         """The present state by the names of inputs, read-only; empty before the first call."""
         views = {name: array.view() for name, array in self._present().items()}
-        for rows in self._rows.values():
-            rows.is_seen = True
+        if self._rows is not None:
+            self._rows.is_seen[:] = True
         for view in views.values():
             view.flags.writeable = False
         return views
@@ -203,15 +183,15 @@ class Session:
 
     def _reached(self) -> int:
         """The position after the last call."""
-        growing = [name for name, axes in self._growing.items() if axes]
-        if growing:
-            return self._length(growing[0])
+        growing = next((name for name, axes in self._growing.items() if axes), None)
+        if growing is not None:
+            return self._length(growing)
         return self._written if self._writes else self._steps
 
     def _length(self, name: str) -> int:
         """The length of a state that grows, after the last call."""
-        if name in self._rows:
-            return self._rows[name].count
+        if self._rows is not None and name not in self._given:
+            return self._rows.count(name)
         return self._arrays[name].shape[self._growing[name][-1]] if name in self._arrays else 0
 
     @property
@@ -220,16 +200,11 @@ class Session:
         state = self._writes
         if state is None:
             return None
-        if state.input in self._rows:
-            memory = self._rows[state.input].memory
+        if self._rows is not None:
+            memory = self._rows.memory[self._rows.names.index(state.input)]
             return int(memory.shape[state.order(memory.ndim).index(state.axis)])
         extent = self._inputs[state.input].shape[state.axis]
         return extent if isinstance(extent, int) else None
-
-    @property
-    def _writes(self) -> WrittenState | None:
-        """A state into which calls write rows."""
-        return next((s for s in self._held.values() if isinstance(s, WrittenState)), None)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """The outputs of a call, without the state, which goes to the next call.
@@ -239,11 +214,13 @@ class Session:
                  CancelledError after `cancel`. The state stays as it was if the call does not end.
         """
         with self._alone():
-            check_names("input", self.inputs, inputs)
+            check_names("input", self._free, inputs)
             self._cut()
             results = self._run_in_place(self._in_place[:1], inputs)
             if results is None:
-                given = {**inputs, **self._missing(inputs), **self._present()}
+                present = self._present()
+                missing = [name for name in self._outputs if name not in present]
+                given = {**inputs, **self._zeros(missing, inputs), **present}
                 results = self._executable.run(given, self._stop)
                 self._check_going()
                 self._hold({name: results.pop(made) for name, made in self._outputs.items()})
@@ -257,7 +234,7 @@ class Session:
         Raises:  as `run`.
         """
         with self._alone():
-            check_names("input", self.inputs, inputs)
+            check_names("input", self._free, inputs)
             self._cut()
             is_done = self._run_in_place(self._in_place[1:], inputs) is not None
             if is_done:
@@ -278,53 +255,55 @@ class Session:
         (form,) = forms
         shapes = {name: np.shape(array) for name, array in inputs.items()}
         if shapes != self._shapes:
-            values = self._sizes(inputs)
-            self._shapes, self._new = (
-                shapes,
-                {
-                    each.name: tuple([base.amount_at(extent, values) for extent in each.shape])
-                    for each in form.outputs
-                    if each.name in self._made
-                },
-            )
-            writes = self._writes
-            self._rows_of_call = 0 if writes is None else base.amount_at(writes.rows, values)
-        memory: dict[str, base.Array] = {}
-        whole: dict[str, base.Array] = {}
-        rows: dict[str, _Rows] = {}
-        for output, (count, *row) in self._new.items():
-            name = self._made[output]
-            if isinstance(self._held[name], WrittenState):
-                held = self._rows.get(name) or self._zeros(name, (count, *row), inputs)
-                held = replace(held, is_shared=held.is_shared or held.is_seen)
-                rows[name] = held = held.with_room(held.count)
-                whole[name] = memory[output] = held.memory
-                continue
-            held = self._rows.get(name) or _Rows(empty((0, *row), self._inputs[name].dtype), 0)
-            end = held.count + count
-            rows[name] = held = held.with_room(end)
-            whole[name], memory[output] = held.memory[:end], held.memory[end - count : end]
-        others = self._missing(inputs, whole)
+            self._note_shapes(form, shapes, inputs)
+        held = self._first_rows(shapes) if self._rows is None else self._rows
+        rows = held.call(self._added)
+        missing = [name for name in self._given if name not in self._arrays]
+        given = {**inputs, **self._zeros(missing, inputs), **self._arrays}
         try:
-            given = {**inputs, **others, **self._arrays, **whole}
-            results = form.run_in_place(given, memory, self._stop)
+            results = form.run_in_place(given, rows, self._stop)
         except base.InputError:
             return None  # the network itself says what is wrong, or computes it for these sizes
         self._check_going()
-        made = {name: results.pop(output) for name, output in self._outputs.items()}
-        self._arrays = {name: array for name, array in made.items() if name not in whole}
-        self._rows = {
-            name: _Rows(each.memory, len(whole[name]), each.is_shared, each.is_seen)
-            for name, each in rows.items()
-        }
+        made = {name: results.pop(output) for name, output in self._given.items()}
+        self._arrays, self._rows = made, rows.end()
         return results
 
-    def _zeros(self, name: str, shape: tuple[int, ...], inputs: Mapping[str, Any]) -> _Rows:
-        """A state of fixed length before the first call.
+    def _note_shapes(
+        self, form: InPlace, shapes: dict[str, tuple[int, ...]], inputs: Mapping[str, Any]
+    ) -> None:
+        """Compute what calls with inputs of these shapes add to the states in place."""
+        values = self._sizes(inputs)
+        made = {spec.name: spec for spec in form.outputs}
+        specs = [made[state.output] for state in self._states]
+        self._new = [
+            tuple([base.amount_at(extent, values) for extent in spec.shape]) for spec in specs
+        ]
+        is_written = [isinstance(state, WrittenState) for state in self._states]
+        pairs = zip(self._new, is_written, strict=True)
+        self._added = np.array([0 if writes else shape[0] for shape, writes in pairs], np.int64)
+        writes = self._writes
+        self._rows_of_call = 0 if writes is None else base.amount_at(writes.rows, values)
+        self._shapes = shapes
 
-        Raises:  InputError if its length is known neither from the model nor from the inputs.
+    def _first_rows(self, shapes: Mapping[str, tuple[int, ...]]) -> StateRows:
+        """The states in place before the first call.
+
+        Raises:  InputError if the length of one is known neither from the model nor from the
+                 inputs.
         """
-        shapes = {each: np.shape(array) for each, array in inputs.items()}
+        memory = []
+        for state, (count, *row) in zip(self._states, self._new, strict=True):
+            is_written = isinstance(state, WrittenState)
+            if is_written:
+                self._check_told(state.input, shapes)
+            rows = empty((count if is_written else 0, *row), self._inputs[state.input].dtype)
+            rows[...] = 0
+            memory.append(rows)
+        return StateRows(self._states, memory)
+
+    def _check_told(self, name: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Raise an InputError unless the inputs or the model tell the length of a state."""
         told = solved_sizes(self._executable.inputs, shapes)
         extents = (each for each in self._inputs[name].shape if isinstance(each, base.Formula))
         unknown = [size for extent in extents for size in extent.names if size not in told]
@@ -335,48 +314,40 @@ class Session:
                 f"with a number: sizes={{{unknown[0]!r}: '256'}}"
             )
             raise base.InputError(stage="run", where=f"state {name}", reason=reason, remedy=remedy)
-        memory = empty(shape, self._inputs[name].dtype)
-        memory[...] = 0
-        return _Rows(memory, len(memory))
 
     def _present(self) -> dict[str, base.Array]:
         """The state by the names of inputs, in the shapes of the network."""
         arrays = {}
-        for name in self._outputs:
-            if name in self._rows:
-                rows = self._rows[name]
-                state = self._held[name]
-                end = rows.count if isinstance(state, WrittenState) else self._end
-                order = state.order(rows.memory.ndim)
-                arrays[name] = np.transpose(rows.memory[: rows.count][:end], np.argsort(order))
-            elif name in self._arrays:
-                arrays[name] = self._arrays[name]
-                if self._end is not None:
-                    axis = self._growing[name][-1]
-                    arrays[name] = arrays[name].swapaxes(0, axis)[: self._end].swapaxes(0, axis)
-        return arrays
+        for name in self._given.keys() & self._arrays.keys():
+            arrays[name] = self._arrays[name]
+            if self._end is not None:
+                axis = self._growing[name][-1]
+                arrays[name] = arrays[name].swapaxes(0, axis)[: self._end].swapaxes(0, axis)
+        if self._rows is not None:
+            for number, state in enumerate(self._states):
+                end = None if isinstance(state, WrittenState) else self._end
+                arrays[state.input] = self._rows.array(number, end)
+        return {name: arrays[name] for name in self._outputs if name in arrays}
 
     def _cut(self) -> None:
         """Forget the rows behind the position; memory that others see is left to them."""
         if self._end is not None:
             present = self._present()
             self._arrays = {name: present[name] for name in self._arrays}
-            for name, rows in self._rows.items():
-                if not isinstance(self._held[name], WrittenState):
-                    is_shared = rows.is_shared or rows.is_seen
-                    self._rows[name] = _Rows(rows.memory, self._end, is_shared)
+            if self._rows is not None:
+                self._rows = self._rows.cut(self._end)
             self._written, self._end = self._end, None
 
     def _hold(self, arrays: Mapping[str, base.Array]) -> None:
         """Let arrays, in the shapes of the network, be the state; nobody else writes to them."""
+        memory = []
+        for state in self._states if arrays else ():
+            rows = np.transpose(arrays[state.input], state.order(arrays[state.input].ndim))
+            memory.append(empty(rows.shape, self._inputs[state.input].dtype))
+            np.copyto(memory[-1], rows)
         self._end = None
-        self._arrays = {name: array for name, array in arrays.items() if name not in self._held}
-        self._rows = {}
-        for name in arrays.keys() & self._held.keys():
-            rows = np.transpose(arrays[name], self._held[name].order(arrays[name].ndim))
-            memory = empty(rows.shape, self._inputs[name].dtype)
-            np.copyto(memory, rows)
-            self._rows[name] = _Rows(memory, len(memory))
+        self._arrays = {name: array for name, array in arrays.items() if name in self._given}
+        self._rows = StateRows(self._states, memory) if memory else None
 
     def cancel(self) -> None:
         """Let the call that another thread is in end before its next kernel, with a CancelledError;
@@ -400,15 +371,19 @@ class Session:
             reached = self._reached()
             if not 0 <= position <= reached:
                 reason = f"{position} is not from 0 to {reached}, where the session is"
-                raise _wrong("position", reason, "give a position that the session has reached")
+                raise wrong_argument(
+                    "position", reason, "give a position that the session has reached"
+                )
             for name, axes in self._growing.items():
-                if isinstance(self._held.get(name), WrittenState):
+                if name in self._fixed:
                     fits = self.room is None or reached <= self.room
                 else:
                     fits = bool(axes) and self._length(name) == reached
                 if not fits:
                     reason = f"the state {name} does not grow with it"
-                    raise _wrong("position", reason, "fork the session at that position before")
+                    raise wrong_argument(
+                        "position", reason, "fork the session at that position before"
+                    )
             self._end = position
 
     def reset(self, state: Mapping[str, Any] | None = None) -> None:
@@ -438,9 +413,8 @@ class Session:
             other._arrays = dict(self._arrays)
             other._steps, other._written = self._steps, self._written
             other._end = self._end
-            for name, rows in self._rows.items():
-                rows.is_shared = True
-                other._rows[name] = replace(rows)
+            if self._rows is not None:
+                other._rows = self._rows.forked()
             return other
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -450,17 +424,7 @@ class Session:
         """
         with self._alone():
             counts = {"steps": self._steps, "written": self._written}
-            about = {"version": _VERSION, **counts, "pairs": self._about_pairs()}
-            content = io.BytesIO()
-            with zipfile.ZipFile(content, "w") as archive:
-                archive.writestr(_ABOUT, json.dumps(about, indent=1))
-                for name, array in self._present().items():
-                    member = io.BytesIO()
-                    dense = np.ascontiguousarray(array)
-                    plain = dense.view(np.uint16) if _is_short(array) else dense
-                    np.lib.format.write_array(member, plain, allow_pickle=False)
-                    archive.writestr(f"state/{name}.npy", member.getvalue())
-        base.write_atomically(path, content.getvalue())
+            write_state(path, self._about_pairs(), counts, self._present())
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Continue from a state that a session of the same model wrote; any target may have run it.
@@ -468,30 +432,13 @@ class Session:
         Raises:  InputError for a file that is none, is of another version, or of another model.
         """
         with self._alone():
-            try:
-                with zipfile.ZipFile(Path(path)) as archive:
-                    about = json.loads(archive.read(_ABOUT))
-                    self._check_about(path, about)
-                    members = [name for name in archive.namelist() if name != _ABOUT]
-                    arrays = {
-                        name.removeprefix("state/").removesuffix(".npy"): np.lib.format.read_array(
-                            io.BytesIO(archive.read(name)), allow_pickle=False
-                        )
-                        for name in members
-                    }
-                    steps, written = int(about["steps"]), int(about.get("written", 0))
-            except FileNotFoundError:
-                raise _refusal(f"file {path}", "there is no such file") from None
-            except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-                raise _refusal(
-                    f"file {path}", f"it holds no state of a session ({error})"
-                ) from None
+            counts, arrays = read_state(path, self._about_pairs())
             for name, array in arrays.items():
                 spec = self._inputs[name]
                 typed = array.view(spec.dtype.numpy) if spec.dtype is base.DType.BF16 else array
                 arrays[name] = check_array("state", spec, typed)
             self._hold(arrays)
-            self._steps, self._written = steps, written
+            self._steps, self._written = counts["steps"], counts["written"]
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{name} <- {made}" for name, made in self._outputs.items())
@@ -512,20 +459,13 @@ class Session:
         finally:
             self._turn.release()
 
-    def _missing(
-        self, inputs: Mapping[str, Any], given: Iterable[str] = ()
-    ) -> dict[str, base.Array]:
-        """What stands for state that no call has made: zeros, of length 0 where calls extend it.
-
-        given   state for which nothing need stand
-        """
-        held = {*self._arrays, *self._rows, *given}
-        missing = [name for name in self._outputs if name not in held]
-        if not missing:
+    def _zeros(self, names: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, base.Array]:
+        """What stands for states that no call has made; of length 0 where calls extend them."""
+        if not names:
             return {}
         values = self._sizes(inputs)
         zeros = {}
-        for name in missing:
+        for name in names:
             spec = self._inputs[name]
             extents = [base.amount_at(extent, values) for extent in spec.shape]
             zeros[name] = np.zeros(extents, spec.dtype.numpy)
@@ -549,117 +489,3 @@ class Session:
             [name, made, str(self._inputs[name].dtype), str(len(self._inputs[name].shape))]
             for name, made in sorted(self._outputs.items())
         ]
-
-    def _check_about(self, path: str | os.PathLike[str], about: Any) -> None:
-        """Raise an InputError for the state of another version or model."""
-        where = f"file {path}"
-        if about["version"] != _VERSION:
-            raise _refusal(where, f"it is of version {about['version']}, not {_VERSION}")
-        if about["pairs"] != self._about_pairs():
-            theirs = ", ".join(f"{pair[0]}" for pair in about["pairs"])
-            raise _refusal(where, f"it is the state of another model: {theirs}")
-
-
-def state_pairs(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> dict[str, str]:
-    """The outputs that become inputs in the next call, as names and types say, by those inputs.
-
-    Names agree without their words of time: present.0.key and past_key_values.0.key, state and
-    stateN, cache_in and new_cache.
-    """
-    stems: dict[tuple[str, ...], list[TensorSpec]] = {}
-    for spec in inputs:
-        stems.setdefault(_stem(spec.name), []).append(spec)
-    pairs = {}
-    for made in outputs:
-        names = [made.name, *(made.name.removesuffix(end) for end in _NEXT)]
-        ends = [spec for spec in inputs if spec.name in names[1:]]
-        alike = ends or stems.get(_stem(made.name), [])
-        fitting = [spec for spec in alike if _are_alike(spec, made)]
-        words = {word for spec in (made, *fitting) for word in _split(spec.name)}
-        is_state = ends or words & _STATE_WORDS
-        if len(fitting) == 1 and is_state and fitting[0].name not in pairs:
-            pairs[fitting[0].name] = made.name
-    return pairs
-
-
-def _split(name: str) -> list[str]:
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower().replace("key_values", "")
-    return re.findall(r"[a-z]+|\d+", spaced)
-
-
-def _stem(name: str) -> tuple[str, ...]:
-    """The words of a name that do not say which of two calls it is of."""
-    return tuple(word for word in _split(name) if word not in _WORDS_OF_TIME)
-
-
-def _are_alike(taken: TensorSpec, made: TensorSpec) -> bool:
-    """Whether an output may be the next value of an input, as far as numbers say."""
-    is_typed = taken.dtype is made.dtype and len(taken.shape) == len(made.shape)
-    return is_typed and all(
-        a == b or not (isinstance(a, int) and isinstance(b, int))
-        for a, b in zip(taken.shape, made.shape, strict=True)
-    )
-
-
-def _growing_axes(taken: TensorSpec, made: TensorSpec) -> tuple[int, ...]:
-    """The axes along which a call makes a state longer: the last one is its length."""
-    pairs = enumerate(zip(taken.shape, made.shape, strict=True))
-    return tuple(at for at, (extent, longer) in pairs if extent != longer)
-
-
-def _numbered(pairs: Any, inputs: Mapping[str, TensorSpec]) -> Any:
-    """Pairs of which past.%d stands for all inputs past.0, past.1 and so on."""
-    if not isinstance(pairs, Mapping):
-        return pairs
-    result = {}
-    for name, made in pairs.items():
-        is_pattern = _NUMBER in str(name)
-        for number in itertools.count():
-            own, its = (str(each).replace(_NUMBER, str(number)) for each in (name, made))
-            if not is_pattern or own not in inputs:
-                break
-            result[own] = its
-        if not is_pattern or number == 0:
-            result[name] = made
-    return result
-
-
-def _checked_pairs(
-    inputs: Mapping[str, TensorSpec], outputs: Mapping[str, TensorSpec], pairs: Any
-) -> dict[str, str]:
-    """The pairs, if they are of the executable.  Raises: UsageError."""
-    listed = f"its inputs are {', '.join(inputs)}, its outputs {', '.join(outputs)}"
-    if not pairs:
-        reason = f"no output is the state of the next call by its name; {listed}"
-        raise _wrong("state", reason, 'name the pairs: state={"an input": "an output"}')
-    if not isinstance(pairs, Mapping):
-        reason = f"it must be a mapping, not {type(pairs).__name__}; {listed}"
-        raise _wrong("state", reason, 'name the pairs: state={"an input": "an output"}')
-    for name, made in pairs.items():
-        for what, each, specs in (("input", name, inputs), ("output", made, outputs)):
-            if each not in specs:
-                raise _wrong(
-                    "state", f"it has no {what} {each}", base.did_you_mean(each, [*specs], listed)
-                )
-        if not _are_alike(inputs[name], outputs[made]):
-            reason = f"{outputs[made]} cannot become {inputs[name]}"
-            raise _wrong("state", reason, "give an output of the same element type and shape")
-    return dict(pairs)
-
-
-def _is_short(array: base.Array) -> bool:
-    return array.dtype == base.DType.BF16.numpy
-
-
-def _wrong(argument: str, reason: str, remedy: str) -> base.UsageError:
-    where = f"argument {argument}"
-    return base.UsageError(stage="run", where=where, reason=reason, remedy=remedy)
-
-
-def _refusal(where: str, reason: str) -> base.InputError:
-    return base.InputError(
-        stage="run",
-        where=where,
-        reason=reason,
-        remedy="give a file that session.save wrote for this model",
-    )

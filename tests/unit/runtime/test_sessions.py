@@ -16,7 +16,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tensorwright.base import Array, DType, Formula, InputError, OutputError, UsageError
 from tensorwright.compiling import compile as compile_model
 from tensorwright.runtime import Executable, TensorSpec
-from tensorwright.runtime.sessions import state_pairs
+from tensorwright.runtime.state_pairs import state_pairs
 
 pytestmark = pytest.mark.usefixtures("by_rule")
 _FLOAT = TensorProto.FLOAT

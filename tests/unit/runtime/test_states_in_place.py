@@ -354,3 +354,39 @@ def test_the_graph_says_what_grows_where_names_do_not() -> None:
     for _ in range(3):
         session.run({"x": np.ones((2, 16), np.float32)})
     np.testing.assert_array_equal(session.state["a"], np.full((6, 16), 2, np.float32))
+
+
+def caches(count: int) -> ModelProto:
+    """So many caches of multiples of the input, and the sum of all their rows."""
+    names = [f"{number}" for number in range(count)]
+    nodes: list[Any] = []
+    value = helper.make_tensor_value_info
+    for name in names:
+        nodes.append(helper.make_node("Mul", ["x", f"factor.{name}"], [f"new.{name}"]))
+        rows = [f"past.{name}", f"new.{name}"]
+        nodes.append(helper.make_node("Concat", rows, [f"present.{name}"], axis=0))
+        sums = [f"present.{name}"], [f"sum.{name}"]
+        nodes.append(helper.make_node("ReduceSum", *sums, keepdims=0))
+    nodes.append(helper.make_node("Sum", [f"sum.{name}" for name in names], ["y"]))
+    inputs = [value("x", _FLOAT, ["seq", 16])]
+    inputs += [value(f"past.{name}", _FLOAT, ["rows", 16]) for name in names]
+    outputs = [value(name, _FLOAT, None) for name in ("y", *(f"present.{n}" for n in names))]
+    factors = [numpy_helper.from_array(np.float32(2 + int(n)), f"factor.{n}") for n in names]
+    graph = helper.make_graph(nodes, "caches", inputs, outputs, factors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_the_functions_that_a_step_calls_do_not_grow_with_the_states() -> None:
+    counts = []
+    for number in (1, 3):
+        session, x = compile_model(caches(number)).session(), np.ones((1, 16), np.float32)
+        for _ in range(11):  # room for 1, 2, 4, 8 and 16 rows
+            session.run({"x": x})
+        events: list[str] = []
+        sys.setprofile(lambda _, event, __, events=events: events.append(event))  # type: ignore[misc]
+        try:
+            session.run({"x": x})
+        finally:
+            sys.setprofile(None)
+        counts.append(events.count("call") + events.count("c_call"))
+    assert counts[0] == counts[1] < 300

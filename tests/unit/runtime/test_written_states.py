@@ -97,7 +97,8 @@ def executable(how: str) -> Executable:
 
 
 def address(session: Session) -> int:
-    return int(session._rows[PAST].memory.__array_interface__["data"][0])
+    assert session._rows is not None
+    return int(session._rows.addresses[0])
 
 
 def test_calls_write_into_one_piece_of_memory(executable: Executable, how: str) -> None:

@@ -74,23 +74,21 @@ def call_sizes(
     plan: Plan,
     dimensions: Dimensions,
     amounts: Sequence[base.Formula],
-    inputs: Sequence[base.Array],
+    shapes: tuple[tuple[int, ...], ...],
 ) -> CallSizes:
-    """The sizes of a call on arrays whose ranks fit.
+    """The sizes of a call on arrays of some shapes, whose ranks fit.
 
     Raises:  InputError for a size outside its bounds, for two extents that must be equal and are
              not, and for an extent that differs from its formula.
     """
-    shapes = tuple([array.shape for array in inputs])
-    values = values_of(plan, dimensions, shapes) if plan.sizes else {}
-    makers: list[Maker] = []
-    for position, (first, spec) in enumerate(zip(dimensions.results, plan.outputs, strict=True)):
-        if first < position:
-            makers.append(makers[first])
-            continue
+    values = values_of(plan, dimensions, shapes)
+    makers: dict[int, Maker] = {}
+    for first in set(dimensions.results):
+        spec = plan.outputs[first]
         shape = tuple([base.amount_at(extent, values) for extent in spec.roomy.shape])
-        makers.append(Maker.of(shape, spec.dtype))
-    return CallSizes(shapes, values, tuple(makers), tuple([each.at(values) for each in amounts]))
+        makers[first] = Maker.of(shape, spec.dtype)
+    of_each = tuple([makers[first] for first in dimensions.results])
+    return CallSizes(shapes, values, of_each, tuple([each.at(values) for each in amounts]))
 
 
 def chosen_values(
