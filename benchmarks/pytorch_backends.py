@@ -48,8 +48,7 @@ from tensorwright.peers.process import PeerProcess, Timing, rotate
 from tensorwright.peers.process.process import holding_variables
 from tensorwright_lab.comparison.agreement import apart
 from tensorwright_lab.zoo.wild import WILD
-from tensorwright_lab.zoo.wild.example import Example, draw_inputs
-from tensorwright_lab.zoo.wild.export import export_onnx, make_example
+from tensorwright_lab.zoo.wild.export import Example, draw_inputs, export_onnx, make_example
 from tensorwright_lab.zoo.wild.suite import BUILDERS
 
 __version__ = str(torch.__version__)

@@ -43,7 +43,7 @@ def export(folder: Path, networks: list[str]) -> bool:
     pytree: Any = importlib.import_module("torch.utils._pytree")
     suite: Any = importlib.import_module("tensorwright_lab.zoo.wild.suite")
     maker: Any = importlib.import_module("tensorwright_lab.zoo.wild.export")
-    drawing: Any = importlib.import_module("tensorwright_lab.zoo.wild.example")
+    drawing: Any = importlib.import_module("tensorwright_lab.zoo.wild.export")
     folder.mkdir(parents=True, exist_ok=True)
     for network in networks or suite.WILD:
         path, kept = folder / f"{network}.pt2", folder / f"{network}-results.npz"

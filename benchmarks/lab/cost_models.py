@@ -23,7 +23,7 @@ from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import feature_set
 from tensorwright.tuning.models import Sample
 from tensorwright.tuning.space import Space, space_of
-from tensorwright_lab.bench.costmodel_cases import Case, cases
+from tensorwright_lab.bench.costmodel import Case, cases
 
 MEASURED = Path(__file__).parents[1] / "results" / "cost_models" / "measured.jsonl.xz"
 THREADS = 2

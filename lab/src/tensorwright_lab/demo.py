@@ -35,7 +35,7 @@ from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import usable_threads
 from tensorwright.runtime.measuring import faster_half, typical_seconds
 from tensorwright.tuning.session import Comparison, Options, choose_callbacks
-from tensorwright_lab.comparison.logits import show_logits
+from tensorwright_lab.comparison.agreement import show_logits
 
 MODEL = "light:squeezenet"
 TOLERANCE = 1e-4

@@ -230,8 +230,10 @@ FUNCTIONS = (
     NamedFunction("rules.keys", f"{_ENUMERATE}.shards", "shard_keys"),
     NamedFunction("rules.words", f"{_ENUMERATE}.shards", "shard_words"),
     NamedFunction("rules.values", f"{_ENUMERATE}.shards", "shard_values"),
-    NamedFunction("rules.collisions", f"{_ENUMERATE}.owners", "collisions"),
-    NamedFunction("rules.uses", "tensorwright_lab.rule_generation.candidates.uses", "listed_uses"),
+    NamedFunction("rules.collisions", f"{_ENUMERATE}.shards", "collisions"),
+    NamedFunction(
+        "rules.uses", "tensorwright_lab.rule_generation.candidates.subsumption", "listed_uses"
+    ),
     NamedFunction("rules.holding", _GENERALIZE, "holding"),
     NamedFunction("rules.widened", _GENERALIZE, "widened_rules"),
     NamedFunction("rules.general", _GENERALIZE, "general_rules"),

@@ -12,7 +12,7 @@ from tensorwright.cli.rules import command
 from tensorwright.expr import Fn
 from tensorwright.rewriting.axioms import instances, load_axioms, parse_axioms
 from tensorwright.rewriting.text import parse_rules, term_text
-from tensorwright_lab.axiom_checks.missing import missing_properties
+from tensorwright_lab.axiom_checks.command import missing_properties
 from tensorwright_lab.axiom_checks.polynomials import Polynomials
 from tensorwright_lab.axiom_checks.validation import Budget, consistency, derivable, validate
 

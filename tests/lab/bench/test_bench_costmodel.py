@@ -11,7 +11,7 @@ from tests.command_line import Invoke
 from tests.targets import AVX512
 from tests.unit.tuning.models.model_samples import made_up
 
-from tensorwright_lab.bench.costmodel_cases import Case, cases
+from tensorwright_lab.bench.costmodel import Case, cases
 
 MODULE = importlib.import_module("tensorwright_lab.bench.costmodel")  # the name is the command's
 TARGET = AVX512

@@ -20,7 +20,6 @@ from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.records import RecordStore, Setting
 from tensorwright.tuning.session import Options
-from tensorwright_lab.bench.rewriting.growth import GrowthRow, growth_row, print_growth
 from tensorwright_lab.bench.rewriting.rows import (
     Measured,
     RewriteRow,
@@ -30,6 +29,7 @@ from tensorwright_lab.bench.rewriting.rows import (
     read_rewrite,
     write_rewrite,
 )
+from tensorwright_lab.bench.rewriting.runs import GrowthRow, growth_row, print_growth
 from tensorwright_lab.comparison import this_build
 from tensorwright_lab.suites import suite
 from tensorwright_lab.zoo import repeated_blocks

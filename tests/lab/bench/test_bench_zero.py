@@ -15,8 +15,7 @@ from tests.unit.tuning.time_model.small_trees import model_of
 from tensorwright.base import UsageError, cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.tuning.time_model import TimeModel, save_time_model
-from tensorwright_lab.bench.zero_groups import groups_of
-from tensorwright_lab.bench.zero_rows import ZeroRow, curve_of, read_zero, write_zero
+from tensorwright_lab.bench.zero_rows import ZeroRow, curve_of, groups_of, read_zero, write_zero
 from tensorwright_lab.comparison import this_build
 from tensorwright_lab.judging import best_after
 

@@ -54,7 +54,7 @@ def test_workloads_by_name_and_by_shape() -> None:
 
 def test_calls_of_all_copies_are_native() -> None:
     tvm = pytest.importorskip("tvm", exc_type=ImportError)
-    calls = importlib.import_module("tensorwright_lab.competitors.metaschedule.calls")
+    calls = importlib.import_module("tensorwright_lab.competitors.metaschedule.peer")
     a = tvm.te.placeholder((64,), "float32", "a")
     b = tvm.te.compute((64,), lambda i: a[i] * 2 + 1, "b")
     target = tvm.target.Target({"kind": "llvm"})

@@ -13,10 +13,9 @@ from tensorwright.rewriting.extraction import ExtractionProblem
 from tensorwright.rewriting.local_search import cheap_selections
 from tensorwright_lab.exact_extraction import cheapest_exact
 from tensorwright_lab.exact_extraction.conflicts import exclusive_users
-from tensorwright_lab.exact_extraction.decomposition import independent_parts
 from tensorwright_lab.exact_extraction.derivation_cuts import cut_of, violated_cuts
 from tensorwright_lab.exact_extraction.integer_program import IntegerProgram
-from tensorwright_lab.exact_extraction.reduction import reduced
+from tensorwright_lab.exact_extraction.reduction import independent_parts, reduced
 from tensorwright_lab.exact_extraction.simulation import without_simulated
 
 SEEDS = range(60)

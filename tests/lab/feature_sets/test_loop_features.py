@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.lab.feature_sets import loop_reference
 
-from tensorwright_lab.feature_sets.context import CONTEXT
-from tensorwright_lab.feature_sets.itervar import ITERVAR
+from tensorwright_lab.feature_sets.loop_features import CONTEXT, ITERVAR, LOOP_TREES
 from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     LOOPS,
@@ -20,7 +19,6 @@ from tensorwright_lab.feature_sets.loop_kernel import (
     LoopFormula,
     run_formula,
 )
-from tensorwright_lab.feature_sets.loop_tree import LOOP_TREES
 from tensorwright_lab.feature_sets.native_text import FLOAT, INT, NativeText
 from tensorwright_lab.feature_sets.relation_curves import QUANTITIES, CurveSettings
 from tensorwright_lab.feature_sets.relation_curves import relation_curves as curve_formula

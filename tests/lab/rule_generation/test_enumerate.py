@@ -15,7 +15,7 @@ from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.terms import Apply, Input, Term
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
-from tensorwright_lab.rule_generation.enumerate import blocks, level_units, owners
+from tensorwright_lab.rule_generation.enumerate import blocks, checkpoint, shards
 from tensorwright_lab.rule_generation.enumerate import enumerate as enumerate_module
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.plan import result_shape
@@ -134,7 +134,7 @@ def test_every_equality_holds_at_other_inputs(tmp_path):
 
 def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
     alone = enumerated(tmp_path / "alone", 3)
-    monkeypatch.setattr(level_units, "_FEW", 0)
+    monkeypatch.setattr(checkpoint, "_FEW", 0)
     monkeypatch.setattr(blocks, "_CHUNK_EFFORT", 500.0)
     with LocalFarm(2) as farm:
         together = enumerated(tmp_path / "together", 3, farm)
@@ -147,7 +147,7 @@ def test_a_sample_tries_less_of_the_later_levels(tmp_path, monkeypatch):
     whole = enumerated(tmp_path / "whole", 3)
     monkeypatch.setattr(enumerate_module, "WHOLE_LEVELS", 1)
     part = enumerated(tmp_path / "part", 3, sample=3)
-    monkeypatch.setattr(level_units, "_FEW", 0)
+    monkeypatch.setattr(checkpoint, "_FEW", 0)
     with LocalFarm(2) as farm:
         assert facts(part) == facts(enumerated(tmp_path / "together", 3, farm, sample=3))
     builder, evaluator = TermBuilder(part), Evaluator(TINY.shapes, 1)
@@ -171,7 +171,7 @@ def test_chunks_and_owners_of_any_size_give_the_same(tmp_path, monkeypatch):
         ("_PAIRS", 16),
     ):
         monkeypatch.setattr(blocks, name, value)
-    monkeypatch.setattr(owners, "MOST_WORDS", 100)
+    monkeypatch.setattr(shards, "MOST_WORDS", 100)
     small = enumerated(tmp_path / "small", 3)
     assert facts(large) == facts(small)
 

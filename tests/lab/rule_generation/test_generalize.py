@@ -19,9 +19,13 @@ from tensorwright_lab.rule_generation.generalize.generalize import (
     generalize,
     generalize_alike,
 )
-from tensorwright_lab.rule_generation.generalize.random_shapes import RandomShapes, agree_at
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
-from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule, widened
+from tensorwright_lab.rule_generation.generalize.widening import (
+    ConcreteRule,
+    RandomShapes,
+    agree_at,
+    widened,
+)
 
 SHAPES = {
     **dict.fromkeys(("x", "y", "z"), (2, 4)),

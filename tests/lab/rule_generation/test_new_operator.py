@@ -25,9 +25,8 @@ from tensorwright_lab.rule_generation.candidates.congruence import (
 )
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
-from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits, WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.structure import structure_of
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.operator_facts import (

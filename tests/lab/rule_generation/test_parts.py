@@ -12,18 +12,16 @@ from tests.lab.rule_generation.tiny import TINY, enumerated
 
 from tensorwright.base import UsageError
 from tensorwright.farm import Payload
+from tensorwright_lab.rule_generation.answers import Meter
 from tensorwright_lab.rule_generation.enumerate.blocks import Block, Order, keys, values
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder, remove
-from tensorwright_lab.rule_generation.enumerate.counting import sizes_of
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
-from tensorwright_lab.rule_generation.enumerate.grouping import Equalities
-from tensorwright_lab.rule_generation.enumerate.owners import collisions, in_order, owned, runs_of
+from tensorwright_lab.rule_generation.enumerate.grouping import Equalities, sizes_of
+from tensorwright_lab.rule_generation.enumerate.shards import collisions, in_order, owned, runs_of
 from tensorwright_lab.rule_generation.enumerate.sharing import shared_pairs, union_size
-from tensorwright_lab.rule_generation.enumerate.state import restore
-from tensorwright_lab.rule_generation.enumerate.store import ValueStore
+from tensorwright_lab.rule_generation.enumerate.state import ValueStore, restore
 from tensorwright_lab.rule_generation.fingerprint.field import P, centred, product, residues_of
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import keys_of
-from tensorwright_lab.rule_generation.progress import Meter
 
 _SETTINGS = settings(max_examples=30)
 _RESIDUES = st.one_of(st.integers(0, P - 1), st.sampled_from([0, 1, P // 2, P // 2 + 1, P - 1]))

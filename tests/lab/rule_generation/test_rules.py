@@ -12,16 +12,15 @@ from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation import generate_rules, presets_of, remove_work
 from tensorwright_lab.rule_generation.answers import CALLER
-from tensorwright_lab.rule_generation.candidates import multi_root, uses
+from tensorwright_lab.rule_generation.candidates import multi_root, subsumption
 from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
 )
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
-from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits, WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.preset import parse_preset
 
@@ -228,9 +227,9 @@ def test_uses_of_rules_are_the_same_in_units(tmp_path, monkeypatch):
     each = distinct_equalities(found)
     remaining = without_common_subgraphs(found, each, _trials)
     wanted = without_subsumed(found, each, remaining, units_in(tmp_path / "caller"))
-    monkeypatch.setattr(uses, "_FEW", 1)
-    monkeypatch.setattr(uses, "_ROWS", 7)
-    monkeypatch.setattr(uses, "_EFFORT", 1e6)
+    monkeypatch.setattr(subsumption, "_FEW", 1)
+    monkeypatch.setattr(subsumption, "_ROWS", 7)
+    monkeypatch.setattr(subsumption, "_EFFORT", 1e6)
     with LocalFarm(2) as farm:
         units = units_in(tmp_path / "units", farm)
         assert without_subsumed(found, each, remaining, units).tolist() == wanted.tolist()

@@ -17,7 +17,7 @@ from tensorwright_lab.rule_generation.selection import (
     minimise_rules,
     select_rules,
 )
-from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
+from tensorwright_lab.rule_generation.selection.examine import subsuming_rules
 
 CANDIDATES = parse_rules(
     """

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from tensorwright.farm import Farm
 from tensorwright_lab.rule_generation.answers import CALLER
-from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits, WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import (
     Enumeration,
     enumerate_terms,
     run_of,
 )
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.preset import parse_preset
 
 TINY = parse_preset(

@@ -13,8 +13,7 @@ from tests.unit.graph.gguf.test_decoder import IDS, file_of
 
 import tensorwright
 from tensorwright.base import UsageError
-from tensorwright_lab.zoo.torch_decoder import TorchDecoder
-from tensorwright_lab.zoo.whisper import Whisper, whisper_models
+from tensorwright_lab.zoo.torch_decoder import TorchDecoder, Whisper, whisper_models
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "qwen3"])

@@ -15,16 +15,22 @@ from tensorwright.graph import Graph, interpret, random_inputs, simplify, verify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright_lab.zoo import TASO, ZOO, build
 from tensorwright_lab.zoo.architectures.bert import BertShape, bert_base
-from tensorwright_lab.zoo.architectures.dcgan import dcgan
+from tensorwright_lab.zoo.architectures.convolutional import (
+    dcgan,
+    mobilenet_v2,
+    resnet3d_18,
+    resnext50,
+    squeezenet,
+)
 from tensorwright_lab.zoo.architectures.inception import inception_v3
 from tensorwright_lab.zoo.architectures.layers import Layers
-from tensorwright_lab.zoo.architectures.mobilenet import mobilenet_v2
-from tensorwright_lab.zoo.architectures.nasnet import nasnet_a
-from tensorwright_lab.zoo.architectures.nasrnn import nasrnn
-from tensorwright_lab.zoo.architectures.resnet import resnext50
-from tensorwright_lab.zoo.architectures.resnet3d import resnet3d_18
-from tensorwright_lab.zoo.architectures.squeezenet import squeezenet
-from tensorwright_lab.zoo.architectures.taso import taso_bert, taso_resnet50, taso_resnext50
+from tensorwright_lab.zoo.architectures.nas import (
+    nasnet_a,
+    nasrnn,
+    taso_bert,
+    taso_resnet50,
+    taso_resnext50,
+)
 
 SCORES = (1, 1000)
 PARAMETERS = {  # as published, or counted in torchvision's networks

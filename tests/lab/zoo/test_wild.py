@@ -116,7 +116,7 @@ def test_the_module_of_a_model_is_made_again_with_norms_folded() -> None:
     points = torch.randn(inputs[0].shape, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         before = module(points)
-        fold = importlib.import_module("tensorwright_lab.competitors.torch_module").fold_norms
+        fold = importlib.import_module("tensorwright_lab.competitors.pytorch_peer").fold_norms
         fold(module, inputs)
         after = module(points)
     norms = [each for each in module.modules() if isinstance(each, torch.nn.BatchNorm1d)]

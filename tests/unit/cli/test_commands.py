@@ -365,7 +365,7 @@ def test_the_suite_of_the_paper() -> None:
 
 def test_the_tensor_before_the_softmax_is_compared(model: Path) -> None:
     from tensorwright.cli.arguments.models import read_proto
-    from tensorwright_lab.comparison.logits import show_logits
+    from tensorwright_lab.comparison.agreement import show_logits
 
     shown = show_logits(read_proto(str(model)))
     assert shown is not None

@@ -19,7 +19,7 @@ from tensorwright.schedule import state_of
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies import STRATEGIES
-from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
+from tensorwright_lab.pretrain.proposer import records_by_network, workloads_of
 from tensorwright_lab.pretraining import Conditions
 from tensorwright_lab.proposing import load_proposing_model
 from tensorwright_lab.zoo.plausible import draw_network

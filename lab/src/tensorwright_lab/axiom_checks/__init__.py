@@ -1,4 +1,4 @@
 """Whether the shipped axioms are true, needed and enough. Read `validation.py` first.
 
-`missing.py` groups candidates without a proof by the property that they may lack.
+`command.py` groups candidates without a proof by the property that they may lack.
 """

@@ -33,7 +33,7 @@ from tensorwright.graph.onnx_export import save_proto
 from tensorwright.runtime import Executable
 from tensorwright_lab.bench import decode_side
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.peers_option import read_names, read_numbers
+from tensorwright_lab.bench.options import read_names, read_numbers
 from tensorwright_lab.zoo.language_models import DECODERS, KINDS, write_decoder
 
 _OURS, _ONNXRUNTIME, _LLAMACPP, _GENAI, _OPENVINO, _INDUCTOR = decode_side.SIDES

@@ -21,13 +21,12 @@ from tensorwright.graph import SizesAt
 from tensorwright.peers.process import describe_error
 from tensorwright.records import MemoryStore, opened
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.network_cases import Case, read_cases
-from tensorwright_lab.bench.network_runs import Plan, bench_model
-from tensorwright_lab.bench.peers_option import peers_option
-from tensorwright_lab.bench.same_run import (
+from tensorwright_lab.bench.network_runs import Case, Plan, bench_model, read_cases
+from tensorwright_lab.bench.options import (
     check_resume,
     check_same_run,
     of_builds,
+    peers_option,
     same_build_option,
 )
 from tensorwright_lab.comparison import BenchRow, print_rows, read_rows, write_rows

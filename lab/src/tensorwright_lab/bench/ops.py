@@ -23,8 +23,7 @@ from tensorwright.tuning import Task
 from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.session import Options, tune
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.peers_option import read_names
-from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
+from tensorwright_lab.bench.options import check_resume, of_builds, read_names, same_build_option
 from tensorwright_lab.comparison import (
     METASCHEDULE,
     OpPlan,

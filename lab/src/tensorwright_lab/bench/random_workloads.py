@@ -27,7 +27,7 @@ from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.time_model import pretrained_model
 from tensorwright_lab.bench import plausible_workloads
 from tensorwright_lab.bench.machine import threads_of
-from tensorwright_lab.bench.random_rows import RandomRow, append_row, read_rows
+from tensorwright_lab.bench.plausible_workloads import RandomRow, append_row, read_rows
 from tensorwright_lab.comparison import print_builds
 from tensorwright_lab.judging import (
     LIMIT,

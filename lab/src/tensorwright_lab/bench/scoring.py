@@ -25,7 +25,7 @@ from tensorwright.tuning.features import ColumnGraph, Plan, lower_sketch
 from tensorwright.tuning.models import Features, LearnedModel, Sample, make_model
 from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import space_of
-from tensorwright_lab.bench.costmodel_cases import Case, cases
+from tensorwright_lab.bench.costmodel import Case, cases
 
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
 _SAMPLES = 512  # candidates with made-up times that train the model

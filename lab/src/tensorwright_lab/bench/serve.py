@@ -34,7 +34,7 @@ from tensorwright.graph.onnx_export import save_proto
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess
 from tensorwright.pipeline import compile as compile_model
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, threads_of
-from tensorwright_lab.bench.peers_option import peers_option, read_numbers
+from tensorwright_lab.bench.options import peers_option, read_numbers
 
 _CALLERS = "1,2,4,8,32"
 _COLUMNS = (

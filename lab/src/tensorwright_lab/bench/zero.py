@@ -1,19 +1,32 @@
-"""`tensorwright bench zero`: schedules chosen without a measurement against measured ones."""
+"""`tensorwright bench zero`: schedules chosen without a measurement against measured ones.
+
+Curves are drawn with matplotlib, which is of the extra `bench`.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import io
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tensorwright.artifacts import Kernel
-from tensorwright.base import CpuTarget, MachineError, TensorwrightError, UsageError, override
+from tensorwright.base import (
+    CpuTarget,
+    MachineError,
+    TensorwrightError,
+    UsageError,
+    override,
+    write_atomically,
+)
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options
@@ -27,10 +40,37 @@ from tensorwright.tuning.time_model import load_time_model, pretrained_model
 from tensorwright_lab import judging
 from tensorwright_lab.bench import zero_rows
 from tensorwright_lab.bench.machine import threads_of
-from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
-from tensorwright_lab.bench.zero_groups import NETWORKS, Case, Group, groups_of
-from tensorwright_lab.bench.zero_plot import draw
+from tensorwright_lab.bench.options import check_resume, of_builds, same_build_option
+from tensorwright_lab.bench.zero_rows import NETWORKS, Case, Curve, Group, groups_of
 from tensorwright_lab.comparison import this_build
+
+
+def draw(curves: Mapping[str, Curve], path: str) -> None:
+    """A panel for each group, as PNG.  Raises: OutputError, and ModuleNotFoundError where
+    matplotlib is missing.
+    """
+    importlib.import_module("matplotlib").use("Agg")  # into a file, without a display
+    plt: Any = importlib.import_module("matplotlib.pyplot")
+    figure, axes = plt.subplots(
+        1, len(curves), figsize=(4.2 * len(curves), 3.6), sharey=True, squeeze=False
+    )
+    for panel, (name, curve) in zip(axes[0], curves.items(), strict=True):
+        places = range(len(curve.trials))
+        panel.plot(places, curve.with_model, marker="o", label="with the time model")
+        panel.plot(places, curve.without_model, marker="s", label="without")
+        panel.set_xticks(list(places), [str(trials) for trials in curve.trials])
+        panel.set_title(name, fontsize=9)
+        panel.set_xlabel("trials")
+        panel.set_ylim(0.0, 1.05)
+        panel.grid(visible=True, alpha=0.3)
+    axes[0][0].set_ylabel("share of the best speed")
+    axes[0][0].legend(fontsize=8, loc="lower right")
+    figure.tight_layout()
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=120)
+    plt.close(figure)
+    write_atomically(path, buffer.getvalue())
+
 
 FIRST_SEED = 21_000_000
 """Of the random networks: neither those that train, nor those of `bench random`."""

@@ -1,21 +1,35 @@
-"""The rows of `bench zero`, their summaries, and the file that keeps them."""
+"""The workloads of `bench zero`, its rows, their summaries, and the file that keeps them.
+
+No model was trained on the workloads; each group of them has its own reason.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
 
-from tensorwright.base import write_atomically
+from tensorwright.base import CpuTarget, UsageError, cpu_target, write_atomically
+from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.printing import print_table
-from tensorwright_lab.bench.same_run import check_same_run
+from tensorwright.graph import Workload
+from tensorwright.pipeline import prepare
+from tensorwright.tuning.session import check_measures_here
+from tensorwright.tuning.time_model import load_time_model
+from tensorwright_lab.bench.options import check_same_run
+from tensorwright_lab.bench.plausible_workloads import draw_workloads
 from tensorwright_lab.comparison import AGAIN, print_builds
 from tensorwright_lab.comparison.row_files import read_file_of
 from tensorwright_lab.judging import LIMIT, distribution_of
+from tensorwright_lab.pretraining import WITHOUT
+from tensorwright_lab.zoo.plausible import FAMILIES
 
 TRIALS = (0, 1, 4, 16, 64, 256)
 """The numbers of trials after which the search is judged."""
@@ -168,3 +182,83 @@ def read_zero(path: str, head: Mapping[str, object]) -> list[ZeroRow]:
 def _row(fields: dict[str, Any]) -> ZeroRow:
     lists = ("trials", "with_model_s", "without_model_s")
     return ZeroRow(**(fields | {name: tuple(fields[name]) for name in lists}))
+
+
+NETWORKS = (
+    *("zoo:resnet50", "zoo:mobilenet_v2", "zoo:bert_base"),
+    *("wild:swin_t", "wild:unet_gn", "wild:whisper_tiny"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A workload and where it comes from."""
+
+    network: str
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Workloads that are judged together.
+
+    name       for people, and in the file
+    target     what they are compiled for
+    model      file of the time model; the one in force where None
+    families   of the random networks that they are from; all where ()
+    networks   MODEL arguments that they are from; random networks where ()
+    """
+
+    name: str
+    target: CpuTarget
+    model: Path | None = None
+    families: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+
+    def cases(self, count: int, threads: int, seed: int) -> Iterator[Case]:
+        """`count` workloads; of networks of suites the same number each, if they have as many."""
+        if not self.networks:
+            drawn = draw_workloads(seed, self.target, threads, families=self.families)
+            for each in islice(drawn, count):
+                yield Case(f"{each.family} {each.seed}", each.workload)
+            return
+        share, more = divmod(count, len(self.networks))
+        for number, network in enumerate(self.networks):
+            parts = prepare(read_graph(network), self.target, threads=threads)
+            workloads = list(parts.workloads)
+            random.Random(f"workloads {seed}").shuffle(workloads)
+            for workload in workloads[: share + (number < more)]:
+                yield Case(network, workload)
+
+
+def groups_of(
+    target: CpuTarget, models: Sequence[Path], networks: Sequence[str]
+) -> tuple[Group, ...]:
+    """Random networks, networks of suites, and a group for each model that something was left out
+    of: its families, or its target.
+
+    Raises:  UsageError for a model of which nothing was left out, RecordError for a damaged one,
+             MachineError for a target that cannot run here.
+    """
+    groups = [Group("random networks", target)]
+    if networks:
+        groups.append(Group("networks of suites", target, networks=tuple(networks)))
+    groups += [_left_out(path, target) for path in models]
+    for group in groups:
+        check_measures_here(group.target)
+    return tuple(groups)
+
+
+def _left_out(path: Path, target: CpuTarget) -> Group:
+    names = load_time_model(path).statistics.get(WITHOUT) or ()
+    if not names:
+        raise UsageError(
+            stage="bench",
+            where=f"model {path}",
+            reason="nothing was left out of its training",
+            remedy="tensorwright pretrain train FOLDER -o MODEL --without FAMILY",
+        )
+    families = tuple(name for name in names if name in FAMILIES)
+    targets = [cpu_target(name) for name in names if name not in FAMILIES]
+    text = f"without {', '.join(names)}"
+    return Group(text, targets[0] if targets else target, path.absolute(), families)

@@ -1,9 +1,9 @@
 """Checks of code for graphics processors without a card.
 
-codegen/llvm/math.py   six kernels with schedules by hand
+kernels.py   six kernels with schedules by hand
 faults.py    programs with a fault put in, for those who must find it
-running.py   a program on the device of its target
-oclgrind.py  on a simulator that finds races and accesses outside of memory
+running.py   a program on the device of its target, and on a simulator that finds races and accesses
+             outside of memory
 sass.py      machine code of NVIDIA's cards: loops, local memory, shares of multiply-adds
 """
 
@@ -26,8 +26,14 @@ from tensorwright_lab.cards.kernels import (
     shared_tiles,
     winograd,
 )
-from tensorwright_lab.cards.oclgrind import missing_oclgrind, run_by_oclgrind
-from tensorwright_lab.cards.running import Arrays, empty_results, given_array, run_on
+from tensorwright_lab.cards.running import (
+    Arrays,
+    empty_results,
+    given_array,
+    missing_oclgrind,
+    run_by_oclgrind,
+    run_on,
+)
 from tensorwright_lab.cards.sass import Function, disassemble, find_disassembler, functions_of
 
 __all__ = [

@@ -1,15 +1,14 @@
 """Competitors side by side: the same answers, and how fast, in turns. Read `networks.py`."""
 
-from tensorwright_lab.comparison.builds import AGAIN, build_columns, print_builds, this_build
 from tensorwright_lab.comparison.network_rows import (
     BenchRow,
     Compiled,
     PeerTime,
     make_row,
+    print_rows,
     read_rows,
     write_rows,
 )
-from tensorwright_lab.comparison.network_table import print_rows
 from tensorwright_lab.comparison.networks import compare_model
 from tensorwright_lab.comparison.operator_table import (
     OpRow,
@@ -29,6 +28,7 @@ from tensorwright_lab.comparison.operators import (
     needed_flops,
     require_peer,
 )
+from tensorwright_lab.comparison.row_files import AGAIN, build_columns, print_builds, this_build
 
 __all__ = [
     "AGAIN",

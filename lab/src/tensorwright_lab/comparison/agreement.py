@@ -1,10 +1,16 @@
-"""Find wrong answers of runtimes, and choose the reference for the others."""
+"""Find wrong answers of runtimes, and choose the reference for the others.
+
+Networks that end in a softmax are compared by what it reads, too: a further output.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from onnx import ModelProto, ValueInfoProto
+
+from tensorwright.cli.arguments.check_model import moved_from
 from tensorwright.peers.process import (
     NO_STEPS,
     Arrays,
@@ -75,3 +81,36 @@ def wrong_text(name: str, error: Apart, errors: Mapping[str, Apart]) -> str:
     right = [other for other, each in errors.items() if not each.is_wrong]
     who = f"{', '.join(right)} agree" if len(right) > 1 else f"that of {right[0]} counts"
     return f"{name} answers wrongly: off by {error}; {who}"
+
+
+_SOFTMAX = ("Softmax", "LogSoftmax")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A model with a further output: `name` is the tensor before the last softmax."""
+
+    model: ModelProto
+    name: str
+
+
+def show_logits(model: ModelProto) -> Shown | None:
+    """A copy whose further output is what the softmax that makes an output reads; None without one.
+
+    Behind a softmax, errors are hidden: it maps large differences of small scores to nothing.
+    """
+    makers = {name: node for node in model.graph.node for name in node.output}
+    outputs = {output.name for output in model.graph.output}
+    for output in model.graph.output:
+        node = moved_from(output.name, makers)
+        if node is None or node.op_type not in _SOFTMAX or node.input[0] in outputs:
+            continue
+        if node.input[0] not in makers:
+            continue
+        shown = ModelProto()
+        shown.CopyFrom(model)
+        del shown.metadata_props[:]  # it is no longer what they say it was made from
+        shown.graph.output.append(ValueInfoProto(name=node.input[0], type=output.type))
+        shown.graph.output[-1].type.tensor_type.ClearField("shape")
+        return Shown(shown, node.input[0])
+    return None

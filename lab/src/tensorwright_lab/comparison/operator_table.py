@@ -13,9 +13,8 @@ from rich.console import Console
 
 from tensorwright.cli.printing import print_line, print_table, write_objects
 from tensorwright_lab.comparison.agreement import UNHELD
-from tensorwright_lab.comparison.builds import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.operators import METASCHEDULE, OURS, OpTime
-from tensorwright_lab.comparison.row_files import read_file_of
+from tensorwright_lab.comparison.row_files import AGAIN, build_columns, print_builds, read_file_of
 
 NEAR_PEAK = 0.65
 """From this share of the machine's peak on, the best peer leaves little to gain."""

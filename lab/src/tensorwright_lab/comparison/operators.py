@@ -1,6 +1,6 @@
 """One case of the operator suite in all runtimes: the same answers, and how fast.
 
-A runtime may enter with several forms of a case (zoo/operator_forms.py). A short rotation finds the
+A runtime may enter with several forms of a case (zoo/operator_suite.py). A short rotation finds the
 fastest of each; these then take turns with our kernel. Short cases run as independent copies in one
 model or one native loop, so that the cost of a call does not decide.
 """
@@ -22,7 +22,7 @@ from tensorwright.peers.process.process import PeerProcess, is_held
 from tensorwright.peers.process.protocol import Arrays, PeerFailed, find_kind, max_rel_error
 from tensorwright.peers.process.rotation import Failure, Timing, rotate
 from tensorwright_lab import zoo
-from tensorwright_lab.competitors.our_operators import FACTORY as OUR_FACTORY
+from tensorwright_lab.competitors.ours import FACTORY as OUR_FACTORY
 
 OURS = "ours"
 PYTORCH = "pytorch"

@@ -16,8 +16,7 @@ import torch
 import torch._inductor.config as settings
 
 from tensorwright.base import knobs
-from tensorwright_lab.competitors.pytorch_peer import TorchPeer, bind_call
-from tensorwright_lab.competitors.torch_module import ModuleNetwork
+from tensorwright_lab.competitors.pytorch_peer import ModuleNetwork, TorchPeer, bind_call
 from tensorwright_lab.competitors.torch_network import Network
 
 

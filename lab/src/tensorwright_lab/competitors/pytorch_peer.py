@@ -1,13 +1,15 @@
 """PyTorch, eager, on the CPU at its best: in the layout that is faster for this network.
 
-A model of the suite `wild` is the module that it was exported from (see torch_module), another one
-is made of its operators (torch_network). Normalisation is folded into convolutions, gradients are
+A model of the suite `wild` is the module that it was exported from, as its users would run it:
+attention in one call, recurrent layers as they are. Another one is made of its operators
+(torch_network). Normalisation is folded into convolutions, as PyTorch's own tools do, gradients are
 off, inputs are placed beforehand. Images and videos are tried as they come and with channels last,
 weights and inputs both; what is faster stays.
 """
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,11 +17,74 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
-from tensorwright_lab.competitors.torch_module import ModuleNetwork, fold_norms
 from tensorwright_lab.competitors.torch_network import Network, make_network
 from tensorwright_lab.zoo import make_module
+
+_CONVOLUTIONS = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+_NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d)
+
+
+class ModuleNetwork(torch.nn.Module):  # type: ignore[misc]  # the types of PyTorch are not checked
+    """Calls a module: input tensors in the model's order to a tuple of outputs."""
+
+    def __init__(self, module: Any, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        super().__init__()
+        self.module = module
+        self.input_names, self.output_names = tuple(inputs), tuple(outputs)
+
+    def forward(self, *tensors: Any) -> tuple[Any, ...]:
+        """The outputs of the model."""
+        outputs = self.module(*tensors)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
+
+    def with_weights(self, weights: Mapping[str, Any]) -> ModuleNetwork:
+        """A copy with other parameters in the places of that name."""
+        other = copy.deepcopy(self)
+        for name, parameter in other.named_parameters():
+            parameter.data = weights.get(name, parameter.data)
+        other.eval()
+        return other
+
+
+def fold_norms(module: Any, inputs: Sequence[Any]) -> None:
+    """Put batch normalisation into the convolution whose output it reads, in place.
+
+    Which reads which is seen by running the module once.
+    Requires: the module is in the mode of inference; nothing else reads that output.
+    """
+    made: list[tuple[Any, Any]] = []
+    pairs: list[tuple[Any, Any]] = []
+
+    def after_convolution(convolution: Any, _: Any, output: Any) -> None:
+        made.append((convolution, output))
+
+    def before_norm(norm: Any, given: tuple[Any, ...]) -> None:
+        pairs.extend((maker, norm) for maker, output in made if output is given[0])
+
+    hooks = [
+        each.register_forward_hook(after_convolution)
+        for each in module.modules()
+        if isinstance(each, _CONVOLUTIONS)
+    ]
+    hooks += [
+        each.register_forward_pre_hook(before_norm)
+        for each in module.modules()
+        if isinstance(each, _NORMS)
+    ]
+    with torch.no_grad():
+        module(*inputs)
+    for hook in hooks:
+        hook.remove()
+    fused = {convolution: fuse_conv_bn_eval(convolution, norm) for convolution, norm in pairs}
+    fused |= {norm: torch.nn.Identity() for _, norm in pairs}
+    for owner in list(module.modules()):
+        for name, child in list(owner.named_children()):
+            if child in fused:
+                setattr(owner, name, fused[child])
+
 
 _TRIES = 5
 _WIDTHS = {"DEFAULT": 16, "AVX2": 32, "AVX512": 64}

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorwright.tuning.models.losses import Column, ScoreBy
 from tensorwright.tuning.models.protocol import TrainingSet
 from tensorwright_lab.cost_models.accuracy import count_pairs
-from tensorwright_lab.cost_models.training_part import part_of
+
+
+def part_of(data: TrainingSet, is_kept: NDArray[np.bool_]) -> TrainingSet:
+    """Some of the programs; the throughput of each stays what it is among all."""
+    _, groups = np.unique(data.groups[is_kept], return_inverse=True)
+    return TrainingSet(
+        data.rows[is_kept[data.owner]],
+        data.counts[is_kept],
+        groups.astype(np.int64, copy=False),
+        data.throughput[is_kept],
+        data.is_censored[is_kept],
+    )
+
 
 _WEIGHTS = (1.0, 0.5, 0.0)
 _FOLDS = 3

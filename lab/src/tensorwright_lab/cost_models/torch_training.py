@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from tensorwright.tuning.models.losses import Column, make_loss
 from tensorwright.tuning.models.protocol import TrainingSet
-from tensorwright_lab.cost_models.network_settings import NetworkSettings
-from tensorwright_lab.cost_models.training_part import part_of
-from tensorwright_lab.cost_models.tree_arrays import Trees, trees_of
+from tensorwright_lab.cost_models.held_out import part_of
+from tensorwright_lab.cost_models.tree_arrays import NetworkSettings, Trees, trees_of
 from tensorwright_lab.cost_models.tree_gru import TreeGru, shapes_of
 
 Weights: TypeAlias = "dict[str, torch.Tensor]"

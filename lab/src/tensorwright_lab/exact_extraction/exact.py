@@ -5,7 +5,7 @@
     optimum
 
 A problem is reduced (`reduction.py`) with the cost of a good selection and divided into parts
-(`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  A part
+(`reduction.py`) in turn: a part has a good selection of its own, which leaves out more.  A part
 that can neither be reduced nor divided loses the nodes that other classes simulate
 (`simulation.py`) and is then relaxed (`integer_program.py`).  The relaxation gives other
 selections, and nodes with which no selection is cheaper. Without these nodes the part is reduced
@@ -30,10 +30,9 @@ from tensorwright.rewriting.extraction import (
     strong_parts,
 )
 from tensorwright.rewriting.local_search import LocalSearcher
-from tensorwright_lab.exact_extraction.decomposition import Part, independent_parts
 from tensorwright_lab.exact_extraction.derivation_cuts import Cut, cut_of, violated_cuts
 from tensorwright_lab.exact_extraction.integer_program import IntegerProgram, Relaxed
-from tensorwright_lab.exact_extraction.reduction import reduced
+from tensorwright_lab.exact_extraction.reduction import Part, independent_parts, reduced
 from tensorwright_lab.exact_extraction.simulation import without_simulated
 
 _STEPS = 3  # of the reduction at most, each number where fewer find little

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tensorwright.rewriting.extraction import ExtractionProblem, cheapest_trees
-from tensorwright_lab.exact_extraction.needed_classes import NeededClasses
+from tensorwright_lab.exact_extraction.conflicts import NeededClasses
 
 _MOST = 200_000  # pairs of classes that are asked about
 _SUPPORT = 400  # pairs that one relation may rest on

@@ -10,12 +10,17 @@ from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features import FeatureSet, FeatureSource, OpenSource, unknown_features
 from tensorwright.tuning.space import Space
-from tensorwright_lab.feature_sets.context import CONTEXT, CONTEXT_COLUMNS
-from tensorwright_lab.feature_sets.itervar import ITERVAR, ITERVAR_COLUMNS
 from tensorwright_lab.feature_sets.knob import KnobFeatures
-from tensorwright_lab.feature_sets.loop_features import LoopFeatures
+from tensorwright_lab.feature_sets.loop_features import (
+    CONTEXT,
+    CONTEXT_COLUMNS,
+    ITERVAR,
+    ITERVAR_COLUMNS,
+    LOOP_TREE_COLUMNS,
+    LOOP_TREES,
+    LoopFeatures,
+)
 from tensorwright_lab.feature_sets.loop_kernel import LoopFormula
-from tensorwright_lab.feature_sets.loop_tree import LOOP_TREE_COLUMNS, LOOP_TREES
 from tensorwright_lab.feature_sets.relation_curves import (
     PAIRED,
     PUBLISHED,

@@ -1,18 +1,19 @@
 """Judge schedules that were chosen without a measurement, against random and tuned ones."""
 
-from tensorwright_lab.judging.distribution import LIMIT, Distribution, distribution_of
+from tensorwright_lab.judging.drills import builder_of, runner_of
 from tensorwright_lab.judging.random_candidates import (
-    RandomComparison,
-    compare_with_random,
-)
-from tensorwright_lab.judging.tools import builder_of, runner_of
-from tensorwright_lab.judging.trial_curve import best_after, search_trials
-from tensorwright_lab.judging.turns import (
+    LIMIT,
     Bench,
+    Distribution,
+    RandomComparison,
+    best_after,
     build_all,
+    compare_with_random,
+    distribution_of,
     fastest_s,
     measure_in_turns,
     race,
+    search_trials,
 )
 
 __all__ = [

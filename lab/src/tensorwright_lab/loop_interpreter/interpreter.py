@@ -22,15 +22,14 @@ from tensorwright.loop.scalars import convert, folded_operand, function_of, quie
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
 from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 from tensorwright_lab.loop_interpreter import groups
-from tensorwright_lab.loop_interpreter.bind import bind_decisions
 from tensorwright_lab.loop_interpreter.closures import (
     Environment,
     IndexFunction,
+    bind_decisions,
     compile_condition,
     compile_index,
 )
-from tensorwright_lab.loop_interpreter.copies import Copy, CopyQueue
-from tensorwright_lab.loop_interpreter.memory import Cell, Iterations, Race, Trace
+from tensorwright_lab.loop_interpreter.memory import Cell, Copy, CopyQueue, Iterations, Race, Trace
 
 Action: TypeAlias = Callable[[Environment], None]
 Compute: TypeAlias = Callable[[Environment], Any]

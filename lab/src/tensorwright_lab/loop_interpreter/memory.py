@@ -3,18 +3,21 @@
 Theorem behind the race check: iterations of concurrent loops form a series-parallel order, and the
 interpreter visits it depth first.  There "not ordered" is transitive enough that one last writer
 and one reader per element find a race if there is one (Feng and Leiserson, SPAA 1997, section 4).
+
+Copies that a thread has begun, and that end when it waits for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.loop.ir import Buffer, Stmt
+from tensorwright.loop.ir import Buffer, StartCopy, Stmt
 from tensorwright.schedule import Scope
 
 Task: TypeAlias = tuple[tuple[int, int], ...]
@@ -136,3 +139,47 @@ class Cell:
     def array(self) -> NDArray[Any]:
         """The contents in the buffer's shape."""
         return self.elements.reshape(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An element in flight; `ended` notes its store, by the thread that waits for it.
+
+    Raises:  what `ended` raises for a race.
+    """
+
+    cell: Cell
+    element: int
+    value: Any
+    at: StartCopy
+    ended: Callable[[Copy], None]
+
+    def end(self) -> None:
+        """Store the element."""
+        del self.cell.in_flight[self.element]
+        self.ended(self)
+        self.cell.elements[self.element] = self.value
+        self.cell.defined[self.element] = 1
+
+
+@dataclass(slots=True)
+class CopyQueue:
+    """The copies of one thread, the oldest first; mutable."""
+
+    begun: list[Copy] = field(default_factory=list)
+    batches: list[list[Copy]] = field(default_factory=list)
+
+    def begin(self, copy: Copy) -> None:
+        """One more copy of the next batch."""
+        self.begun.append(copy)
+
+    def commit(self) -> None:
+        """Make a batch of what has begun since the last one."""
+        self.batches.append(self.begun)
+        self.begun = []
+
+    def wait(self, batches: int) -> None:
+        """End all batches but some last ones."""
+        while len(self.batches) > batches:
+            for copy in self.batches.pop(0):
+                copy.end()

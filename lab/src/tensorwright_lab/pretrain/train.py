@@ -20,7 +20,7 @@ from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import save_time_model
 from tensorwright_lab import pretraining
-from tensorwright_lab.pretrain.networks import Records, records_by_network, stores_in, workloads_of
+from tensorwright_lab.pretrain.proposer import Records, records_by_network, stores_in, workloads_of
 
 _FEATURES = "features"
 

@@ -20,14 +20,14 @@ from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.sources import ModelGuides
 from tensorwright.tuning.task import Task
 from tensorwright_lab.judging import builder_of, runner_of
-from tensorwright_lab.pretraining.conditions import Conditions
+from tensorwright_lab.pretraining.conditions import Conditions, MeasuringMachine
 from tensorwright_lab.pretraining.measured_candidates import (
     CollectSetting,
+    Shares,
     known_records,
     measure_candidates,
+    varied_candidates,
 )
-from tensorwright_lab.pretraining.measuring_machine import MeasuringMachine
-from tensorwright_lab.pretraining.varied_candidates import Shares, varied_candidates
 
 _WORKLOADS = 3  # of a network; the others are left out
 _BUILD_LIMIT_S = 30.0

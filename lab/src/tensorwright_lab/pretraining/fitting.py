@@ -19,13 +19,22 @@ from tensorwright.base import MachineError
 from tensorwright.machine import Machine
 from tensorwright.tuning.models import Forest
 from tensorwright.tuning.time_model import Policy, TimeModel, TrainedKeys
-from tensorwright_lab.pretraining.accuracy import ChoiceAccuracy, accuracy_of
-from tensorwright_lab.pretraining.conditions import Conditions
-from tensorwright_lab.pretraining.feature_files import MeasuredWorkload
-from tensorwright_lab.pretraining.measuring_machine import MeasuringMachine
-from tensorwright_lab.pretraining.programs import Column, Programs, least_of, programs_of
-from tensorwright_lab.pretraining.settings import TimeTreeSettings
-from tensorwright_lab.pretraining.time_loss import MedianLoss, TimeLoss, UpperLoss
+from tensorwright_lab.pretraining.conditions import Conditions, MeasuringMachine
+from tensorwright_lab.pretraining.programs import (
+    Column,
+    MeasuredWorkload,
+    Programs,
+    least_of,
+    programs_of,
+)
+from tensorwright_lab.pretraining.time_loss import (
+    ChoiceAccuracy,
+    MedianLoss,
+    TimeLoss,
+    TimeTreeSettings,
+    UpperLoss,
+    accuracy_of,
+)
 
 TREES_MODULE = "tensorwright_lab.pretraining.lightgbm_rows"
 HELD_OUT = 5

@@ -7,8 +7,12 @@ from typing import Any
 from tensorwright.tuning.models import Forest
 from tensorwright.tuning.models.trees.lightgbm_trees import grow
 from tensorwright_lab.pretraining.programs import Programs
-from tensorwright_lab.pretraining.settings import TimeTreeSettings
-from tensorwright_lab.pretraining.time_loss import TimeLoss, row_slopes, weights_of
+from tensorwright_lab.pretraining.time_loss import (
+    TimeLoss,
+    TimeTreeSettings,
+    row_slopes,
+    weights_of,
+)
 
 
 def fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Forest:

@@ -8,8 +8,7 @@ import numpy as np
 
 from tensorwright.tuning.models import Forest
 from tensorwright.tuning.models.trees.lightgbm_trees import grow
-from tensorwright_lab.proposing.examples import Examples, shares_of
-from tensorwright_lab.proposing.fitting import WayTreeSettings
+from tensorwright_lab.proposing.examples import Examples, WayTreeSettings, shares_of
 
 _LEAST_HESSIAN = 1e-4
 

@@ -7,10 +7,19 @@ The score is that of trees over the rows of `decisions.py`.  Nothing is measured
 a proposal costs what it takes to look at each of its decisions once.
 
 After models of the next decision: TLP (Zhai et al., ASPLOS 2023), TLM (Zhai et al., OSDI 2024).
+
+A proposing model as a file: plain arrays, as those of the time model.
+
+    about      {"kind": "tensorwright proposing model", ..., "columns": "9f3c...",
+               "statistics": {...}}
+    starts, features, children, values     see `Forest`
+
+`columns` is a digest of the names of the rows' columns: trees that ask for others are refused.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +35,14 @@ from tensorwright.tuning.population.population import Genes, Population, by_sket
 from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.strategies.annealing import pick_covering
 from tensorwright.tuning.task import Task
-from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
+from tensorwright.tuning.time_model import ArrayFile
+from tensorwright_lab.proposing.decisions import (
+    COLUMN_DIGEST,
+    COLUMNS,
+    DecisionTables,
+    Matrix,
+    Prefix,
+)
 
 _ROUNDS = 6  # of drawing again what is beyond the limits
 _DRAWN = 16  # how many times more are drawn than are proposed first
@@ -204,3 +220,32 @@ class ModelProposers:
     def __call__(self, task: Task, tables: SpaceTables) -> ModelProposer:
         """The proposer of a task."""
         return ModelProposer(self._model, task, tables, self._machine)
+
+
+FILE = ArrayFile("proposing model", 1, "train it again, or search without it")
+
+
+def save_proposing_model(model: ProposingModel, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file; equal models give equal files.  Raises: OutputError."""
+    fields = {"columns": COLUMN_DIGEST, "statistics": dict(model.statistics)}
+    FILE.save(path, fields, model.trees.arrays)
+
+
+def load_proposing_model(path: str | os.PathLike[str]) -> ProposingModel:
+    """Read what `save_proposing_model` wrote.
+
+    Raises:  RecordError for a file that cannot be read, is damaged, comes from another version, or
+             was trained on other columns.
+    """
+    about, arrays = FILE.load(path)
+    if about.get("columns") != COLUMN_DIGEST:
+        reason = f"it was trained on other columns, by version {about.get('tool')!r}"
+        raise FILE.fault(path, reason)
+    try:
+        trees = Forest.of_arrays(arrays, len(COLUMNS), is_rounded=True)
+        return ProposingModel(trees, about["statistics"])
+    except RecordError as error:
+        raise FILE.fault(path, f"{error.where}: {error.reason}") from None
+    except (KeyError, TypeError) as error:
+        reason = f"a field is missing, or is not what it should be: {error}"
+        raise FILE.fault(path, reason) from None

@@ -4,7 +4,7 @@ generate_rules("released", 2)     a preset, and operators on a side
 fingerprint < enumerate < candidates < generalize < generate.py     the steps, each a folder
 Generated(rules=(...), ...)       rules for all shapes, not yet proved
 select_rules(rules)               those that are proved and not implied by others (`selection/`)
-build_library()                   the rules that ship with tensorwright (`build.py`)
+build_library()                   the rules that ship with tensorwright (`writing.py`)
 """
 
 from tensorwright_lab.rule_generation.enumerate.enumerate import WHOLE_LEVELS

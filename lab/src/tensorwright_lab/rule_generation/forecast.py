@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensorwright.farm import Farm, Payload, Unit
-from tensorwright_lab.rule_generation.answers import answers
+from tensorwright_lab.rule_generation.answers import Say, answers
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,
@@ -32,15 +32,13 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     value_effort,
 )
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
-from tensorwright_lab.rule_generation.enumerate.counting import graphs_of_stored, sizes_of, smallest
 from tensorwright_lab.rule_generation.enumerate.enumerate import Session
-from tensorwright_lab.rule_generation.enumerate.owners import ENTRY_BYTES, owners_of
+from tensorwright_lab.rule_generation.enumerate.grouping import graphs_of_stored, sizes_of, smallest
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
-from tensorwright_lab.rule_generation.enumerate.shards import shard
+from tensorwright_lab.rule_generation.enumerate.shards import ENTRY_BYTES, owners_of, shard
 from tensorwright_lab.rule_generation.enumerate.sharing import count_shared
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
 from tensorwright_lab.rule_generation.preset import Preset
-from tensorwright_lab.rule_generation.progress import Say
 
 _MOST = 4e4
 """Applications of a level that are made for a forecast, about."""

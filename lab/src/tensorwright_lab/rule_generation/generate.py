@@ -19,7 +19,7 @@ from pathlib import Path
 from tensorwright.farm import Farm
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
-from tensorwright_lab.rule_generation.answers import CALLER
+from tensorwright_lab.rule_generation.answers import CALLER, Say
 from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
@@ -32,13 +32,11 @@ from tensorwright_lab.rule_generation.candidates.multi_root import (
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate import enumerate
-from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder, remove
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits, WorkFolder, remove
 from tensorwright_lab.rule_generation.forecast import LevelCost, forecast
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.presets import presets_of
-from tensorwright_lab.rule_generation.progress import Say
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,26 @@ from typing import TypeAlias
 from tensorwright.base import UsageError, unknown_name
 from tensorwright.graph import Graph
 from tensorwright_lab.zoo.architectures.bert import bert_base
-from tensorwright_lab.zoo.architectures.dcgan import dcgan
-from tensorwright_lab.zoo.architectures.densenet import densenet121
+from tensorwright_lab.zoo.architectures.convolutional import (
+    dcgan,
+    densenet121,
+    mobilenet_v2,
+    resnet3d_18,
+    resnet18,
+    resnet50,
+    resnet101,
+    resnext50,
+    squeezenet,
+    vgg19,
+)
 from tensorwright_lab.zoo.architectures.inception import inception_v3
-from tensorwright_lab.zoo.architectures.mobilenet import mobilenet_v2
-from tensorwright_lab.zoo.architectures.nasnet import nasnet_a
-from tensorwright_lab.zoo.architectures.nasrnn import nasrnn
-from tensorwright_lab.zoo.architectures.resnet import resnet18, resnet50, resnet101, resnext50
-from tensorwright_lab.zoo.architectures.resnet3d import resnet3d_18
-from tensorwright_lab.zoo.architectures.squeezenet import squeezenet
-from tensorwright_lab.zoo.architectures.taso import taso_bert, taso_resnet50, taso_resnext50
-from tensorwright_lab.zoo.architectures.vgg import vgg19
+from tensorwright_lab.zoo.architectures.nas import (
+    nasnet_a,
+    nasrnn,
+    taso_bert,
+    taso_resnet50,
+    taso_resnext50,
+)
 
 Builders: TypeAlias = MappingProxyType[str, Callable[[int, int], Graph]]
 

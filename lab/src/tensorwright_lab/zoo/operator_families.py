@@ -16,8 +16,14 @@ from tensorwright.base import unknown_name
 from tensorwright.expr import Index, Reduce, compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import GraphBuilder, build_workload, program_workload
 from tensorwright.ops import operator
-from tensorwright_lab.zoo.operator_forms import Arrangement, BuildForm, Form, OperatorProgram, Shape
-from tensorwright_lab.zoo.operator_suite import OperatorCase
+from tensorwright_lab.zoo.operator_suite import (
+    Arrangement,
+    BuildForm,
+    Form,
+    OperatorCase,
+    OperatorProgram,
+    Shape,
+)
 
 CAPSULE = 4
 """Rows and columns of the matrices that a capsule convolution sums products of."""

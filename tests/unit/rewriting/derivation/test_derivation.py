@@ -8,8 +8,7 @@ from tensorwright.rewriting import Rule, condition_text, parse_rule, parse_rules
 from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.egraph import Limits
 from tensorwright_lab.rule_generation.selection import sides_key, systematic_name
-from tensorwright_lab.rule_generation.selection.examine import tidied
-from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
+from tensorwright_lab.rule_generation.selection.examine import subsuming_rules, tidied
 
 FIRST = "split0[1, x.1](concat[1](?x, ?y)) == ?x"
 SECOND = "split1[1, x.1](concat[1](?x, ?y)) == ?y"

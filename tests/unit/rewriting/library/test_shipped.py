@@ -30,7 +30,7 @@ from tensorwright.rewriting.prove import (
 from tensorwright.rewriting.prove.instances import sampled_instances
 from tensorwright.rewriting.prove.prover import _proof_by_axiom
 from tensorwright_lab.rule_generation import generate_rules, presets_of
-from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
+from tensorwright_lab.rule_generation.selection.examine import subsuming_rules
 
 LIBRARY = library.load_library()
 DOCS = Path(__file__).parents[4] / "docs" / "rules.md"

@@ -1,4 +1,4 @@
-"""`tensorwright bench rewrite`.  Read `command.py`, then `runs.py`; `growth.py` stands alone."""
+"""`tensorwright bench rewrite`.  Read `command.py`, then `runs.py`."""
 
 from tensorwright_lab.bench.rewriting.command import command
 

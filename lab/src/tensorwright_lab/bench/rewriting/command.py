@@ -25,13 +25,12 @@ from tensorwright.cli.printing import write_objects
 from tensorwright.compile_options import Shapes
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.peers_option import peers_option
-from tensorwright_lab.bench.rewriting.growth import (
-    SIZES,
-    GrowthRow,
-    growth_row,
-    print_growth,
-    search_repeated,
+from tensorwright_lab.bench.options import (
+    check_resume,
+    check_same_run,
+    of_builds,
+    peers_option,
+    same_build_option,
 )
 from tensorwright_lab.bench.rewriting.rows import (
     RewriteRow,
@@ -41,15 +40,14 @@ from tensorwright_lab.bench.rewriting.rows import (
 )
 from tensorwright_lab.bench.rewriting.runs import (
     DEFAULT_PEERS,
+    SIZES,
+    GrowthRow,
     Plan,
     bench_rewriting,
+    growth_row,
     in_own_process,
-)
-from tensorwright_lab.bench.same_run import (
-    check_resume,
-    check_same_run,
-    of_builds,
-    same_build_option,
+    print_growth,
+    search_repeated,
 )
 from tensorwright_lab.suites import REWRITING, SUITES, suite
 

@@ -17,8 +17,7 @@ from itertools import product
 from typing import TypeAlias
 
 from tensorwright.rewriting.operators import IntShape
-from tensorwright_lab.rule_generation.candidates.application_index import ApplicationIndex
-from tensorwright_lab.rule_generation.candidates.facts import Facts
+from tensorwright_lab.rule_generation.candidates.facts import ApplicationIndex, Facts
 from tensorwright_lab.rule_generation.enumerate.classes import INPUT, Applied
 
 MOST_USES = 48

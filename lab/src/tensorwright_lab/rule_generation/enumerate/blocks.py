@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, Ints, Places
-from tensorwright_lab.rule_generation.fingerprint.factored import factored_values
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     Keys,
+    factored_values,
     keys_of,
     keys_of_pairs,
     keys_of_table,

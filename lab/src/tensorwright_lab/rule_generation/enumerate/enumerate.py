@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
 from tensorwright.farm import Farm, Payload
-from tensorwright_lab.rule_generation.answers import CALLER
+from tensorwright_lab.rule_generation.answers import CALLER, Say
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,
@@ -43,7 +43,7 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     thinned,
     value_effort,
 )
-from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits, WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
     MAX_OPERATORS,
     NOWHERE,
@@ -52,17 +52,20 @@ from tensorwright_lab.rule_generation.enumerate.classes import (
     Ints,
     Places,
 )
-from tensorwright_lab.rule_generation.enumerate.counting import graphs_of_stored, sizes_of, smallest
-from tensorwright_lab.rule_generation.enumerate.grouping import Equalities, group_equal
+from tensorwright_lab.rule_generation.enumerate.grouping import (
+    Equalities,
+    graphs_of_stored,
+    group_equal,
+    sizes_of,
+    smallest,
+)
 from tensorwright_lab.rule_generation.enumerate.last_level import LastLevel
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
 from tensorwright_lab.rule_generation.enumerate.shards import shard
 from tensorwright_lab.rule_generation.enumerate.sharing import families
 from tensorwright_lab.rule_generation.enumerate.state import begin, restore, save
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
 from tensorwright_lab.rule_generation.preset import Preset
-from tensorwright_lab.rule_generation.progress import Say
 
 _FORMAT = 3
 WHOLE_LEVELS = 3
@@ -76,7 +79,7 @@ class Enumeration:
 
     equal         applications that equal a class and are not its term
     levels        at which level each of them was found
-    graphs        how many terms of so many operators were represented, see `counting.py`
+    graphs        how many terms of so many operators were represented, see `grouping.py`
     two_outputs   how many graphs with two outputs: pairs of terms, see `Plan`
     applications  how many applications were fingerprinted, per level
     """

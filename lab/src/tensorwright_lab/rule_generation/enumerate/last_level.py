@@ -23,17 +23,17 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     chunks_of,
     effort,
 )
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits
 from tensorwright_lab.rule_generation.enumerate.classes import Batch, Places
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
-from tensorwright_lab.rule_generation.enumerate.owners import (
+from tensorwright_lab.rule_generation.enumerate.plan import Plan
+from tensorwright_lab.rule_generation.enumerate.shards import (
     Words,
     in_order,
     owned,
     owners_of,
+    shard,
 )
-from tensorwright_lab.rule_generation.enumerate.plan import Plan
-from tensorwright_lab.rule_generation.enumerate.shards import shard
-from tensorwright_lab.rule_generation.enumerate.store import ValueStore
+from tensorwright_lab.rule_generation.enumerate.state import ValueStore
 
 _OWNER_EFFORT = 0.3
 """Microseconds that an owner takes for a word, about."""

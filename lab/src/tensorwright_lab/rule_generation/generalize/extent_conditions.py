@@ -35,7 +35,7 @@ from tensorwright.rewriting.terms import (
     applications,
     numbers_in,
 )
-from tensorwright_lab.rule_generation.generalize.random_shapes import RandomShapes
+from tensorwright_lab.rule_generation.generalize.widening import RandomShapes
 from tensorwright_lab.rule_generation.operator_facts import StructureKind, facts_of_operator
 
 _FEW, _SOME, _MANY = 6, 12, 40

@@ -23,13 +23,13 @@ from tensorwright.rewriting.prove.conditions import without_needless_ranks
 from tensorwright.rewriting.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.generalize.extent_conditions import with_extent_conditions
-from tensorwright_lab.rule_generation.generalize.random_shapes import (
+from tensorwright_lab.rule_generation.generalize.size_inference import rules_with_sizes
+from tensorwright_lab.rule_generation.generalize.widening import (
+    ConcreteRule,
     RandomShapes,
     agree_at,
     is_true,
 )
-from tensorwright_lab.rule_generation.generalize.size_inference import rules_with_sizes
-from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule
 
 _MOST_CONDITIONED = 4
 

@@ -18,7 +18,7 @@ from tensorwright.farm import Payload
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import parse_rule, rule_text
-from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
+from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.generalize.generalize import generalize_alike
 from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule, widened

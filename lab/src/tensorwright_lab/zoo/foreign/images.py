@@ -10,8 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from tensorwright_lab.zoo.foreign.case import Given, Size
-from tensorwright_lab.zoo.foreign.exporting import BOTH, Network
-from tensorwright_lab.zoo.foreign.layers import Block
+from tensorwright_lab.zoo.foreign.exporting import BOTH, Block, Network
 
 Tensor: TypeAlias = Any
 _STATIC = (*BOTH, "torchscript+qdq", "torchscript+operators")

@@ -11,8 +11,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tensorwright_lab.zoo.foreign.case import Given, Size
-from tensorwright_lab.zoo.foreign.exporting import BOTH, Network
-from tensorwright_lab.zoo.foreign.layers import Block
+from tensorwright_lab.zoo.foreign.exporting import BOTH, Block, Network
 
 Tensor: TypeAlias = Any
 _DYNAMIC = ("torchscript", "dynamo", "torchscript+dynamic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tensorwright_lab.zoo.wild.example import Example
+from tensorwright_lab.zoo.wild.export import Example
 
 
 class _LayerNorm2d(nn.LayerNorm):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tensorwright_lab.zoo.wild.example import Example
+from tensorwright_lab.zoo.wild.export import Example
 
 _BINS = 16
 _CLASSES = 80

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tensorwright_lab.zoo.wild.decoders import RmsNorm
-from tensorwright_lab.zoo.wild.example import Example
+from tensorwright_lab.zoo.wild.export import Example
 from tensorwright_lab.zoo.wild.vision_transformers import Mlp
 
 

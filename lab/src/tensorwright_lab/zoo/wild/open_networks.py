@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tensorwright_lab.zoo.wild.decoders import RmsNorm
-from tensorwright_lab.zoo.wild.example import Example
+from tensorwright_lab.zoo.wild.export import Example
 from tensorwright_lab.zoo.wild.vision_transformers import Mlp
 
 
