@@ -8,58 +8,12 @@ sass.py      machine code of NVIDIA's cards: loops, local memory, shares of mult
 """
 
 from tensorwright_lab.cards.faults import (
-    FAULTS,
-    Fault,
-    changed,
-    with_late_copies,
-    with_own_memory,
-    without_barrier,
+    FAULTS, Fault, changed, with_late_copies, with_own_memory, without_barrier,
 )
 from tensorwright_lab.cards.kernels import (
-    LARGE,
-    SMALL,
-    SMALL_TILES,
-    CardKernel,
-    kernels,
-    product,
-    product_tiles,
-    shared_tiles,
-    winograd,
+    LARGE, SMALL, SMALL_TILES, CardKernel, kernels, product, product_tiles, shared_tiles, winograd,
 )
 from tensorwright_lab.cards.running import (
-    Arrays,
-    empty_results,
-    given_array,
-    missing_oclgrind,
-    run_by_oclgrind,
-    run_on,
+    Arrays, empty_results, given_array, missing_oclgrind, run_by_oclgrind, run_on,
 )
 from tensorwright_lab.cards.sass import Function, disassemble, find_disassembler, functions_of
-
-__all__ = [
-    "FAULTS",
-    "LARGE",
-    "SMALL",
-    "SMALL_TILES",
-    "Arrays",
-    "CardKernel",
-    "Fault",
-    "Function",
-    "changed",
-    "disassemble",
-    "empty_results",
-    "find_disassembler",
-    "functions_of",
-    "given_array",
-    "kernels",
-    "missing_oclgrind",
-    "product",
-    "product_tiles",
-    "run_by_oclgrind",
-    "run_on",
-    "shared_tiles",
-    "winograd",
-    "with_late_copies",
-    "with_own_memory",
-    "without_barrier",
-]

@@ -10,13 +10,3 @@ tree_gru.py   the program embedding: a recurrent network that goes up the tree o
 from tensorwright_lab.cost_models.accuracy import Judgement, judge, overall, scores_of, split
 from tensorwright_lab.cost_models.tree_arrays import NetworkSettings
 from tensorwright_lab.cost_models.tree_gru import read_network
-
-__all__ = [
-    "Judgement",
-    "NetworkSettings",
-    "judge",
-    "overall",
-    "read_network",
-    "scores_of",
-    "split",
-]

@@ -8,5 +8,3 @@ the JSON of other tools.
 
 from tensorwright_lab.exact_extraction.exact import cheapest_exact
 from tensorwright_lab.exact_extraction.serialized import read_egraph, write_egraph
-
-__all__ = ["cheapest_exact", "read_egraph", "write_egraph"]

@@ -17,5 +17,3 @@ Curves may be followed by the number of samples and by relations: "curve-paired@
 from tensorwright_lab.feature_sets.loop_features import LEAF_FIELDS, TREE_FIELDS
 from tensorwright_lab.feature_sets.loop_kernel import LOOPS
 from tensorwright_lab.feature_sets.named import LOOP_TREE, feature_set
-
-__all__ = ["LEAF_FIELDS", "LOOPS", "LOOP_TREE", "TREE_FIELDS", "feature_set"]

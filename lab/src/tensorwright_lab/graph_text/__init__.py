@@ -1,5 +1,3 @@
 """The text form of graphs, read back: lines and graphs. `graph/graph.py` has the grammar."""
 
 from tensorwright_lab.graph_text.parse import constants_named, parse
-
-__all__ = ["constants_named", "parse"]

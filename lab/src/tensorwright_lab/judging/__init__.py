@@ -2,33 +2,6 @@
 
 from tensorwright_lab.judging.drills import builder_of, runner_of
 from tensorwright_lab.judging.random_candidates import (
-    LIMIT,
-    Bench,
-    Distribution,
-    RandomComparison,
-    best_after,
-    build_all,
-    compare_with_random,
-    distribution_of,
-    fastest_s,
-    measure_in_turns,
-    race,
-    search_trials,
+    LIMIT, Bench, Distribution, RandomComparison, best_after, build_all, compare_with_random,
+    distribution_of, fastest_s, measure_in_turns, race, search_trials,
 )
-
-__all__ = [
-    "LIMIT",
-    "Bench",
-    "Distribution",
-    "RandomComparison",
-    "best_after",
-    "build_all",
-    "builder_of",
-    "compare_with_random",
-    "distribution_of",
-    "fastest_s",
-    "measure_in_turns",
-    "race",
-    "runner_of",
-    "search_trials",
-]

@@ -8,5 +8,3 @@ groups.py       the threads of a group, from barrier to barrier
 
 from tensorwright_lab.loop_interpreter.closures import bind_decisions
 from tensorwright_lab.loop_interpreter.interpreter import interpret
-
-__all__ = ["bind_decisions", "interpret"]

@@ -10,45 +10,11 @@ fitting.py      the time model from measured programs, and what is known of its 
 
 from tensorwright_lab.pretraining.collecting import Collector
 from tensorwright_lab.pretraining.conditions import (
-    CONDITIONS,
-    Conditions,
-    MeasuringMachine,
-    draw_conditions,
+    CONDITIONS, Conditions, MeasuringMachine, draw_conditions,
 )
 from tensorwright_lab.pretraining.fitting import HELD_OUT, WITHOUT, Measured, Trained, train
 from tensorwright_lab.pretraining.measured_candidates import (
-    CollectSetting,
-    Shares,
-    collect,
-    known_records,
-    varied_candidates,
+    CollectSetting, Shares, collect, known_records, varied_candidates,
 )
-from tensorwright_lab.pretraining.programs import (
-    MeasuredWorkload,
-    read_features,
-    write_features,
-)
+from tensorwright_lab.pretraining.programs import MeasuredWorkload, read_features, write_features
 from tensorwright_lab.pretraining.time_loss import TimeTreeSettings, accuracy_of
-
-__all__ = [
-    "CONDITIONS",
-    "HELD_OUT",
-    "WITHOUT",
-    "CollectSetting",
-    "Collector",
-    "Conditions",
-    "Measured",
-    "MeasuredWorkload",
-    "MeasuringMachine",
-    "Shares",
-    "TimeTreeSettings",
-    "Trained",
-    "accuracy_of",
-    "collect",
-    "draw_conditions",
-    "known_records",
-    "read_features",
-    "train",
-    "varied_candidates",
-    "write_features",
-]

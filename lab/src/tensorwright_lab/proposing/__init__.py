@@ -8,28 +8,6 @@ examples.py     what good schedules on record decided, and trees from that
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Prefix
 from tensorwright_lab.proposing.examples import Examples, WayTreeSettings, examples_of, fit
 from tensorwright_lab.proposing.model import (
-    ModelProposer,
-    ModelProposers,
-    ProposingModel,
-    draw,
-    load_proposing_model,
-    log_chances,
+    ModelProposer, ModelProposers, ProposingModel, draw, load_proposing_model, log_chances,
     save_proposing_model,
 )
-
-__all__ = [
-    "COLUMNS",
-    "DecisionTables",
-    "Examples",
-    "ModelProposer",
-    "ModelProposers",
-    "Prefix",
-    "ProposingModel",
-    "WayTreeSettings",
-    "draw",
-    "examples_of",
-    "fit",
-    "load_proposing_model",
-    "log_chances",
-    "save_proposing_model",
-]

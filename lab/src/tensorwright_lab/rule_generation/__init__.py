@@ -10,22 +10,6 @@ build_library()                   the rules that ship with tensorwright (`writin
 from tensorwright_lab.rule_generation.enumerate.enumerate import WHOLE_LEVELS
 from tensorwright_lab.rule_generation.forecast import LevelCost
 from tensorwright_lab.rule_generation.generate import (
-    Generated,
-    Stage,
-    generate_rules,
-    plan_rules,
-    remove_work,
+    Generated, Stage, generate_rules, plan_rules, remove_work,
 )
 from tensorwright_lab.rule_generation.presets import PRESET_NAMES, presets_of
-
-__all__ = [
-    "PRESET_NAMES",
-    "WHOLE_LEVELS",
-    "Generated",
-    "LevelCost",
-    "Stage",
-    "generate_rules",
-    "plan_rules",
-    "presets_of",
-    "remove_work",
-]

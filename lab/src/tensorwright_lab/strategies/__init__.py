@@ -5,24 +5,7 @@ ablations.py  evolution with a part left out, and programs that grow choice by c
 """
 
 from tensorwright_lab.strategies.ablations import (
-    BeamFactory,
-    RandomGuide,
-    RoundRobinScheduler,
-    limited_space,
-    without_evolution,
+    BeamFactory, RandomGuide, RoundRobinScheduler, limited_space, without_evolution,
     without_refinement,
 )
 from tensorwright_lab.strategies.genetic import GeneticOptions, GeneticSearch, GridSearch, grid
-
-__all__ = [
-    "BeamFactory",
-    "GeneticOptions",
-    "GeneticSearch",
-    "GridSearch",
-    "RandomGuide",
-    "RoundRobinScheduler",
-    "grid",
-    "limited_space",
-    "without_evolution",
-    "without_refinement",
-]

@@ -12,42 +12,7 @@ from tensorwright_lab.zoo.light import LIGHT_MODELS, load_light
 from tensorwright_lab.zoo.networks import TASO, ZOO, build
 from tensorwright_lab.zoo.operator_families import operator_program
 from tensorwright_lab.zoo.operator_suite import (
-    Arrangement,
-    Form,
-    OperatorCase,
-    OperatorProgram,
-    draw_operands,
-    evaluate_program,
-    find_cases,
-    form_graph,
-    form_inputs,
-    operator_cases,
-    workload_arrays,
+    Arrangement, Form, OperatorCase, OperatorProgram, draw_operands, evaluate_program, find_cases,
+    form_graph, form_inputs, operator_cases, workload_arrays,
 )
 from tensorwright_lab.zoo.wild import WILD, load_wild, make_module
-
-__all__ = [
-    "DECODERS",
-    "LIGHT_MODELS",
-    "TASO",
-    "WILD",
-    "ZOO",
-    "Arrangement",
-    "Form",
-    "OperatorCase",
-    "OperatorProgram",
-    "build",
-    "decoder_model",
-    "draw_operands",
-    "evaluate_program",
-    "find_cases",
-    "form_graph",
-    "form_inputs",
-    "load_light",
-    "load_wild",
-    "make_module",
-    "operator_cases",
-    "operator_program",
-    "repeated_blocks",
-    "workload_arrays",
-]

@@ -1,5 +1,3 @@
 """`tensorwright bench rewrite`.  Read `command.py`, then `runs.py`."""
 
 from tensorwright_lab.bench.rewriting.command import command
-
-__all__ = ["command"]

@@ -17,7 +17,6 @@ from pathlib import Path
 from tensorwright.base import unknown_name
 from tensorwright_lab.rule_generation.preset import Preset, parse_preset
 
-__all__ = ["PRESET_NAMES", "preset_named", "presets_of"]
 
 _PARTS = (
     "released",

@@ -5,17 +5,5 @@ Read `selection.py` first.
 
 from tensorwright_lab.rule_generation.operator_facts import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.selection import (
-    Progress,
-    Selection,
-    minimise_rules,
-    select_rules,
+    Progress, Selection, minimise_rules, select_rules,
 )
-
-__all__ = [
-    "Progress",
-    "Selection",
-    "minimise_rules",
-    "select_rules",
-    "sides_key",
-    "systematic_name",
-]

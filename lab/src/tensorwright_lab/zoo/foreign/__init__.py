@@ -14,7 +14,6 @@ import onnx
 from tensorwright_lab.zoo.foreign import images, scripted, sequences, tables, written
 from tensorwright_lab.zoo.foreign.case import FEATURES, Case, Given, Size
 
-__all__ = ["CASES", "Case"]
 
 _CLASSICAL = {
     "forest": "decision tree:3, forest:3, forest:2, extra trees:1, isolation forest:1, bagging:2",

@@ -5,5 +5,3 @@ taken from a benchmark: sizes, activations, normalisations and orders are drawn.
 """
 
 from tensorwright_lab.zoo.plausible.networks import FAMILIES, JUDGING_FAMILIES, draw_network
-
-__all__ = ["FAMILIES", "JUDGING_FAMILIES", "draw_network"]

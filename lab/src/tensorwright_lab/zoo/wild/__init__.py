@@ -7,5 +7,3 @@ caller's.
 """
 
 from tensorwright_lab.zoo.wild.suite import WILD, load_wild, make_module
-
-__all__ = ["WILD", "load_wild", "make_module"]
