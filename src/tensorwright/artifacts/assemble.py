@@ -187,8 +187,7 @@ def _with_states(
     """The plans with their states in place; () if a step reads one too early."""
     held = tuple(map(_state, states))
     for plan in plans:
-        numbers = plan.at_capacity
-        if not all(runtime.is_written_first(numbers, each) for each in held):
+        if runtime.read_too_early(plan.at_capacity, held) is not None:
             return ()
     return tuple(replace(plan, states=held) for plan in plans)
 

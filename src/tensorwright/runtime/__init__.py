@@ -45,7 +45,7 @@ from tensorwright.runtime.plan.plan import (
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import (
-    Span, is_written_first, plan_from_data, plan_to_data, spans_of_step, verify_plan,
+    Span, plan_from_data, plan_to_data, read_too_early, spans_of_step, verify_plan,
 )
 from tensorwright.runtime.plan.planner import (
     CopyTensor, Inside, Network, amount_of, kernel_spec, make_plan,

@@ -73,6 +73,10 @@ class LoadedOnDevice:
     constants: tuple[Memory, ...]
     host_constants: tuple[base.Array, ...]
 
+    def with_plan(self, plan: Plan, threads: int) -> LoadedOnDevice:
+        """The same code and constants with another plan."""
+        return replace(self, program=replace(self.program, plan=plan))
+
 
 def load_on_device(
     device: Device, plan: Plan, objects: Sequence[bytes], constants: Sequence[base.Array]

@@ -116,7 +116,8 @@ class Executable:
                  UnsupportedError for a host step whose operator has no host function;
                  InternalError if plan, objects and constants do not fit together.
         """
-        verify_plan(plan)
+        for each in (plan, *sessions):
+            verify_plan(each)
         _check_constants(plan, constants)
         ready = tuple(kernel_ready(array) for array in constants)
         contents = Contents(plan, tuple(objects), ready, tuple(sources), tuple(sessions))
@@ -138,12 +139,17 @@ class Executable:
         contents: Contents,
         threads: int | None,
         hosts: Mapping[str, base.HostFunction] | None,
+        linked: Loaded | LoadedOnDevice | None = None,
     ) -> None:
+        """Load the code, or take it and the constants from `linked`, of a plan with the same."""
         plan = contents.plan
         self._threads = usable_threads(threads)
         self._floats = float_bits(plan.target.arch)
         self._contents = contents
-        self._loaded = None if missing_device(plan.target) else self._load()
+        if linked is not None:
+            self._loaded: Loaded | LoadedOnDevice | None = linked.with_plan(plan, self._threads)
+        else:
+            self._loaded = None if missing_device(plan.target) else self._load()
         self._may_be_on_device = plan.target.kind is not base.TargetKind.CPU
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
@@ -365,11 +371,15 @@ class Executable:
         contents = self._contents
         if contents.sessions and not self._in_place and not missing_device(self.target):
             with self._growing:
-                self._in_place = tuple(
-                    Executable(plan, contents.objects, contents.constants, threads=self._threads)
-                    for plan in contents.sessions
-                )
+                self._in_place = tuple([self._with_session(plan) for plan in contents.sessions])
         return self._in_place
+
+    def _with_session(self, plan: Plan) -> Executable:
+        """The executable of one of its plans of sessions, with its code and constants."""
+        executable = Executable.__new__(Executable)
+        contents = replace(self._contents, plan=plan, sources=(), sessions=())
+        executable._link(contents, self._threads, None, self._linked())
+        return executable
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """Time each step while the network runs; the clock is read in native code.
@@ -458,8 +468,7 @@ class Executable:
         with self._growing:
             loaded = self._loaded
             if isinstance(loaded, Loaded):
-                device, program, constants = loaded.device, loaded.program, loaded.constants
-                self._loaded = Loaded.of(device, program, constants, self._threads)
+                self._loaded = loaded.with_plan(loaded.program.plan, self._threads)
             self._pool.trim()
 
     def __reduce__(self) -> NoReturn:
@@ -594,13 +603,7 @@ class Executable:
             plan = with_room(self.plan, values)
             if plan is self.plan:  # another thread has made room
                 return
-            loaded = self._linked()
-            if isinstance(loaded, Loaded):
-                program = load_program(plan, loaded.program.code)
-                self._loaded = Loaded.of(loaded.device, program, loaded.constants, self._threads)
-            else:
-                on_device = replace(loaded.program, plan=plan)
-                self._loaded = replace(loaded, program=on_device)
+            self._loaded = self._linked().with_plan(plan, self._threads)
             self._contents = replace(self._contents, plan=plan)
             self._pool.trim()
 

@@ -26,7 +26,13 @@ from tensorwright.runtime.buffers import address_of, byte_view, empty, ready_add
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.device_frame import DeviceFrame
 from tensorwright.runtime.host import HOST, host_bytes, run_host_step
-from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
+from tensorwright.runtime.native.driver import (
+    NativeFrame,
+    Program,
+    amount_base,
+    driver,
+    load_program,
+)
 from tensorwright.runtime.native.pool.pending_run import NEVER, Stop
 from tensorwright.runtime.native.segments import (
     BranchSegment,
@@ -42,6 +48,7 @@ from tensorwright.runtime.plan.plan import (
     HostStep,
     InputRef,
     OutputRef,
+    Plan,
     TensorSpec,
     TypedRef,
 )
@@ -68,6 +75,12 @@ class Loaded:
         plan = program.plan
         arenas = Arenas(device, plan.arena_bytes, plan.scratch_bytes(threads))
         return cls(device, program, constants, arenas)
+
+    def with_plan(self, plan: Plan, threads: int) -> Loaded:
+        """The same code and constants with another plan, or with other arenas."""
+        is_same = plan is self.program.plan
+        program = self.program if is_same else load_program(plan, self.program.code)
+        return Loaded.of(self.device, program, self.constants, threads)
 
 
 class Frame:

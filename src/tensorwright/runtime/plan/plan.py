@@ -476,7 +476,7 @@ class Plan:
 
     def scratch_bytes(self, threads: int) -> int:
         """The scratch memory of the kernel that needs most; kernels use it in turn."""
-        kernels = self.at_capacity.kernels
+        kernels = numbered(self.kernels, self.capacity)
         return max((kernel.scratch_bytes(threads) for kernel in kernels), default=0)
 
     @property

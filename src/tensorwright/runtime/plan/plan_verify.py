@@ -64,10 +64,10 @@ def verify_plan(plan: Plan) -> None:
     _check_teams(plan)
     plan = plan.at_capacity
     written = _check_steps(plan, 0, len(plan.steps), {})
-    for state in plan.states:
-        if not is_written_first(plan, state):
-            reason = "a step reads its rows before all new ones are written"
-            raise base.InternalError(stage="runtime", where=f"state {state.input}", reason=reason)
+    state = read_too_early(plan, plan.states)
+    if state is not None:
+        reason = "a step reads its rows before all new ones are written"
+        raise base.InternalError(stage="runtime", where=f"state {state.input}", reason=reason)
     for index, spec in enumerate(plan.outputs):
         if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
             raise base.InternalError(
@@ -75,28 +75,34 @@ def verify_plan(plan: Plan) -> None:
             )
 
 
-def is_written_first(plan: Plan, state: GrownState | WrittenState) -> bool:
-    """Whether each step that reads the rows of a state follows all that write its new rows.
+def read_too_early(
+    plan: Plan, states: Sequence[GrownState | WrittenState]
+) -> GrownState | WrittenState | None:
+    """A state whose rows a step reads before all new ones are written; None if there is none.
 
     plan   one without named sizes
 
     Steps read a state of fixed length as the output; the input is there for the one that writes.
     """
-    whole = [spec.name for spec in plan.inputs].index(state.input)
-    new = [spec.name for spec in plan.outputs].index(state.output)
-    is_read = False
+    inputs, outputs = ([spec.name for spec in each] for each in (plan.inputs, plan.outputs))
+    whole = {inputs.index(state.input): state for state in states}
+    new = {outputs.index(state.output): state for state in states}
+    is_read: set[str] = set()
     for step in plan.steps:
-        uses = tuple(uses_of_step(plan, step))
-        reads = any(isinstance(ref, InputRef) and ref.index == whole for ref, _, _ in uses)
-        writes = any(
-            isinstance(ref, OutputRef) and ref.index == new and is_written
-            for ref, _, is_written in uses
-        )
-        is_read |= reads
-        wrong = reads and not writes if isinstance(state, WrittenState) else writes and is_read
+        reads: dict[str, GrownState | WrittenState] = {}
+        writes: dict[str, GrownState | WrittenState] = {}
+        for ref, _, is_written in uses_of_step(plan, step):
+            if isinstance(ref, InputRef) and ref.index in whole:
+                reads[whole[ref.index].input] = whole[ref.index]
+            elif isinstance(ref, OutputRef) and is_written and ref.index in new:
+                writes[new[ref.index].input] = new[ref.index]
+        is_read |= reads.keys()
+        fixed = {name for name, each in reads.items() if isinstance(each, WrittenState)}
+        grown = {name for name, each in writes.items() if isinstance(each, GrownState)}
+        wrong = [*(fixed - writes.keys()), *(grown & is_read)]
         if wrong:
-            return False
-    return True
+            return (reads | writes)[wrong[0]]
+    return None
 
 
 def _check_steps(plan: Plan, begin: int, end: int, before: Written) -> Written:
