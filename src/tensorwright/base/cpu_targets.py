@@ -119,6 +119,7 @@ _X86_FEATURES = {
     "avx512dq": "avx512dq",
     "avx512bw": "avx512bw",
     "avx512vl": "avx512vl",
+    "avx512vbmi": "avx512vbmi",
     "avx512_vnni": "avx512vnni",
     "avx512_bf16": "avx512bf16",
     "avx512_fp16": "avx512fp16",

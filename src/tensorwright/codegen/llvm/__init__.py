@@ -2,7 +2,8 @@
 
 From loop program to text: backend.py, then statements.py and values.py, on `memory/` (index values
 and accesses), `operations/` (functions of values), `math/` (mathematical functions on vectors) and
-`text/` (scopes, values in registers, single instructions). `machine_code/` has what all of LLVM's
+`text/` (scopes, values in registers, single instructions). `codes.py` and `tables.py` find codes of
+numbers and functions of a byte among values. `machine_code/` has what all of LLVM's
 text is written with, and makes object code of it.
 """
 

@@ -24,6 +24,7 @@ from math import isnan
 
 import numpy as np
 
+from tensorwright import machine_code
 from tensorwright.base import DType
 from tensorwright.codegen.backend import without_meaning
 from tensorwright.codegen.llvm.text import Lanewise, Val, memory_type, register_type, scalar_literal
@@ -296,6 +297,41 @@ class Operations(Lanewise):
         result = self.emit(f"{cast} {old} {value.name} to {new}", dtype, value)
         return self.rounded(result)
 
+    def nearest(self, value: Val) -> Val:
+        """The nearest i32, an even one between two, of f32 that are inside its range."""
+        kinds = [register_type(each, value.lanes) for each in (DType.I32, DType.F32)]
+        parts = (machine_code.mangled(e, value.lanes) for e in ("i32", "float"))
+        name = self.function.call(f"llvm.lrint.{'.'.join(parts)}", kinds[0], (kinds[1], value.name))
+        return Val(name, DType.I32, value.lanes)
+
+    def entry(self, table: bytes, index: Val) -> Val:
+        """The bytes at some places of a table of 256, for at least 16 lanes (AVX512-VBMI)."""
+        function, kind, whole = self.function, f"<{index.lanes} x i8>", f"<{_ROW} x i8>"
+        parts = f"v{_ROW}i8.v{index.lanes}i8"
+        wide = index.name
+        if index.lanes < _ROW:
+            part = (whole, "poison"), (kind, wide), ("i64", "0")
+            wide = function.call(f"llvm.vector.insert.{parts}", whole, *part)
+        rows = [
+            "<" + ", ".join(f"i8 {entry}" for entry in table[at : at + _ROW]) + ">"
+            for at in range(0, len(table), _ROW)
+        ]
+        low, high = (
+            function.call(
+                "llvm.x86.avx512.vpermi2var.qi.512", whole, (whole, a), (whole, wide), (whole, b)
+            )
+            for a, b in (rows[:2], rows[2:])
+        )
+        is_high = function.pure(f"icmp slt {whole} {wide}, zeroinitializer", wide)
+        text = f"select <{_ROW} x i1> {is_high}, {whole} {high}, {whole} {low}"
+        entries = function.pure(text, is_high, high, low)
+        if index.lanes < _ROW:
+            parts = f"v{index.lanes}i8.v{_ROW}i8"
+            entries = function.call(
+                f"llvm.vector.extract.{parts}", kind, (whole, entries), ("i64", "0")
+            )
+        return Val(entries, DType.U8, index.lanes)
+
     def _saturated(self, value: Val, dtype: DType) -> Val:
         """A float as the nearest integer of a type, NaN as 0; LLVM's own conversion is per lane."""
         held = np.float64 if value.dtype is DType.F64 else np.float32
@@ -393,6 +429,7 @@ class Operations(Lanewise):
         return self.rounded(self.emit(f"{cast} {old} {value.name} to {new}", dtype, value))
 
 
+_ROW = 64  # bytes of a register
 _MOST = 8
 
 

@@ -6,7 +6,9 @@ from tensorwright import expr
 from tensorwright.base import CpuTarget, DType, InternalError
 from tensorwright.codegen.analysis.indices import Linear
 from tensorwright.codegen.llvm.buffers import Memory, Slots
+from tensorwright.codegen.llvm.codes import Code, code_of, reciprocal
 from tensorwright.codegen.llvm.operations import Operations, constant_power
+from tensorwright.codegen.llvm.tables import Table, table_of
 from tensorwright.codegen.llvm.text import (
     Function,
     Val,
@@ -23,6 +25,7 @@ class Values(Memory):
         super().__init__(function, target)
         self.operations = Operations(function, target)
         self._shared: dict[int, Val] = {}
+        self._tables: dict[int, tuple[expr.Value, Table | None]] = {}
 
     def value(self, value: expr.Value) -> Val:
         """The value of an expression, for one statement."""
@@ -43,10 +46,18 @@ class Values(Memory):
     def _computed(self, value: expr.Value) -> Val:
         match value:
             case expr.Apply(fn, args):
-                return self._applied(fn, args)
+                code = code_of(value) if fn is expr.Fn.MIN else None
+                entry = code and self._entry(value, code)
+                return (
+                    self.operations.convert(entry, DType.F32) if entry else self._applied(fn, args)
+                )
             case expr.Cast(operand, dtype):
                 if DType.F16 in (operand.dtype, dtype):
                     self.require_half()
+                code = code_of(operand) if dtype.is_int else None
+                if code is not None and dtype.lowest <= code.low <= code.high <= dtype.highest:
+                    entry = self._entry(operand, code)
+                    return self.operations.convert(entry or self._coded(code), dtype)
                 return self.operations.convert(self._value(operand), dtype)
             case expr.FromIndex(index, dtype):
                 return self._from_index(index, dtype)
@@ -67,7 +78,63 @@ class Values(Memory):
             power = constant_power(self.operations, self._value(args[0]), float(args[1].value))
             if power is not None:
                 return power
+        if fn is expr.Fn.ROUND:
+            return self.operations.apply(fn, (self._quotient(args[0]),))
         return self.operations.apply(fn, tuple(self._value(arg) for arg in args))
+
+    def _quotient(self, value: expr.Value) -> Val:
+        """A value that is rounded to a whole number: by multiplications if it is a quotient."""
+        match value:
+            case expr.Apply(expr.Fn.DIV, (number, expr.Const(divisor, DType.F32))):
+                factors = reciprocal(float(divisor)) if self.target.fma else None
+            case _:
+                factors = None
+        if factors is None:
+            return self._value(value)
+        x = self._value(number)
+        high, low = (self.operations.constant(each, x) for each in factors)
+        if not factors[1]:
+            return self.operations.apply(expr.Fn.MUL, (x, high))
+        return self.operations.fused(x, high, self.operations.apply(expr.Fn.MUL, (x, low)))
+
+    def _coded(self, code: Code) -> Val:
+        """A code as an i32: its conversion rounds. NaN gives 0, as where floats are converted."""
+        operations, number = self.operations, self._quotient(code.number)
+        least, most = (
+            operations.constant(float(end - code.zero), number) for end in (code.low, code.high)
+        )
+        inside = operations.choose(operations.test("ogt", number, least), number, least)
+        inside = operations.choose(operations.test("olt", inside, most), inside, most)
+        whole = operations.nearest(inside)
+        if code.low:
+            none = operations.constant(-code.zero, whole)
+            whole = operations.choose(operations.test("ord", number, number), whole, none)
+        if not code.zero:
+            return whole
+        return operations.binary("add", whole, operations.constant(code.zero, whole))
+
+    def _entry(self, value: expr.Value, code: Code) -> Val | None:
+        """A code as an entry of a table, a byte or a sum of one and a number; None without a table
+        that the target reads in registers.
+        """
+        if self.lanes not in _TABLE_LANES or "avx512vbmi" not in self.target.instructions:
+            return None
+        if id(value) not in self._tables:
+            self._tables[id(value)] = value, table_of(value, code)
+        _, table = self._tables[id(value)]
+        if table is None:
+            return None
+        operations = self.operations
+        if table.code is None:
+            index = self._value(table.source)
+        else:
+            index = self._coded(table.code.from_zero())
+        index = self.function.splat(operations.convert(index, DType.U8), self.lanes)
+        entry = operations.entry(table.entries, index)._replace(dtype=table.dtype)
+        if not table.least:
+            return entry
+        wide = operations.convert(entry, DType.I32)
+        return operations.binary("add", wide, operations.constant(table.least, wide))
 
     def _contracted(self, fn: expr.Fn, left: expr.Value, right: expr.Value) -> Val | None:
         """left + right or left - right where one of them is a product: one rounding."""
@@ -194,6 +261,7 @@ class Values(Memory):
         return Val(function.emit(f"load {kind}, ptr {slot}, align 64"), then.dtype, lanes)
 
 
+_TABLE_LANES = (16, 32, 64)
 _SMALLEST_REGISTER = 16  # bytes
 _PLAIN_IN_MEMORY = (DType.F32, DType.F64, DType.I32, DType.I64)  # as in registers
 _CHEAP = frozenset(
