@@ -251,22 +251,15 @@ def lower_quantized(graph: Graph, target: CpuTarget, price: Price | None = None)
         data = _data_for(copy, made, wish, products)
         if data is not None:
             told.append(f"{product}: bytes")
-            return _multiply_bytes(copy, data, made, node.outputs)
+            return _multiply_bytes(copy, data, made, node.outputs, products)
         floats = _codes_less_zero(copy, made, f"{wish}.codes")
         pairs = [p for p in whole if p.weights is DType.I16]
         is_priced = pairs and _is_better_in_floats(copy, made, weights, pairs[0].columns, decide)
         if pairs and not is_priced:
             told.append(f"{product}: i16")
             short = copy.new("cast", (floats,), f"{wish}.i16", to=DType.I16)
-            given, columns = made.attribute_map, weights.shape[-1]
-            rest = -columns % pairs[0].columns if weights.ndim == _MATRIX else 0
-            whole_weights = np.pad(weights, ((0, 0), (0, rest))) if rest else weights
-            held = copy.hold(whole_weights.astype(np.int16), f"{made.inputs[1]}.i16")
-            sums = copy.new(made.operator, (short, held), f"{wish}.sums", **given)
-            if rest:
-                last = len(copy.type_of(sums).shape) - 1
-                parts = {"starts": (0,), "ends": (columns,), "axes": (last,), "steps": (1,)}
-                sums = copy.new("slice", (sums,), f"{wish}.columns", **parts)
+            given = copy.hold(weights.astype(np.int16), f"{made.inputs[1]}.i16")
+            sums = _sums(copy, made, (short, given), f"{wish}.sums", pairs)
             return copy.emit("cast", (sums,), node.outputs, to=DType.F32)
         why = "groups, or extents that no instruction divides" if is_suited else "a plain layout"
         told.append(f"{product}: f32, {'it is expected to be faster' if is_priced else why}")
@@ -395,9 +388,7 @@ def _is_whole(copy: Copy, node: Node, product: ShortProduct) -> bool:
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
         terms, columns = weights.shape[0], weights.shape[-1]
-        rest = -columns % product.columns
-        may_have_rest = product.weights is DType.I16 and rest <= _FEW_COLUMNS * columns
-        is_whole = not rest or may_have_rest
+        is_whole = -columns % product.columns <= _FEW_COLUMNS * columns
         is_matrix = weights.ndim == _MATRIX and rank >= _MATRIX
         return is_matrix and is_whole and terms % product.terms == 0
     return node.attribute_map["groups"] == 1 and all(
@@ -429,7 +420,11 @@ def _data_for(
 
 
 def _multiply_bytes(
-    copy: Copy, data: tuple[str, ...], made: Node, outputs: Sequence[str]
+    copy: Copy,
+    data: tuple[str, ...],
+    made: Node,
+    outputs: Sequence[str],
+    products: Sequence[ShortProduct],
 ) -> Sequence[str]:
     """The product without zero point, less the contribution of the zero point to each column."""
     wish, weights = outputs[0], made.inputs[1]
@@ -441,7 +436,8 @@ def _multiply_bytes(
         around, fill = (0, 0, *pads[:rank], 0, 0, *pads[rank:]), float(zero.reshape(())[()])
         codes_in = copy.new("pad", (codes_in,), f"{wish}.padded", pads=around, value=fill)
         attributes = {**attributes, "pads": (0,) * len(pads)}
-    sums = copy.new(made.operator, (codes_in, weights), f"{wish}.sums", **attributes)
+    changed = replace(made, attributes=tuple(attributes.items()))
+    sums = _sums(copy, changed, (codes_in, weights), f"{wish}.sums", products)
     quantized = copy.constant(weights)
     if len(data) > 1 and quantized is not None:
         if made.operator == "conv_integer":
@@ -455,6 +451,27 @@ def _multiply_bytes(
         more = copy.new("mul", (whole, columns), f"{wish}.more")
         sums = copy.new("sub", (sums, more), f"{wish}.less")
     return copy.emit("cast", (sums,), outputs, to=DType.F32)
+
+
+def _sums(
+    copy: Copy, node: Node, inputs: tuple[str, str], wish: str, products: Sequence[ShortProduct]
+) -> str:
+    """The sums of a product of short numbers; columns of a matrix without use are added, and cut
+    off again, if no instruction takes whole ones else.
+    """
+    data, weights = inputs
+    given = copy.constant(weights)
+    rest = 0
+    if given is not None and node.operator == "matmul_integer":
+        rests = [-given.shape[-1] % product.columns for product in products]
+        rest = rests[0] if all(rests) else 0
+    if given is None or not rest:
+        return copy.new(node.operator, inputs, wish, **node.attribute_map)
+    more = copy.hold(np.pad(given, ((0, 0), (0, rest))), f"{weights}.whole")
+    sums = copy.new(node.operator, (data, more), wish, **node.attribute_map)
+    last = len(copy.type_of(sums).shape) - 1
+    parts = {"starts": (0,), "ends": (given.shape[-1],), "axes": (last,), "steps": (1,)}
+    return copy.new("slice", (sums,), f"{wish}.columns", **parts)
 
 
 def _weights_less_zero(copy: Copy, node: Node) -> Array | None:

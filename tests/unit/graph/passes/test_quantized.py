@@ -172,14 +172,22 @@ def test_matrices_of_other_codes_are_multiplied_as_short_numbers(
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("columns", [1021, 1000, 21])
-def test_many_columns_are_filled_up_to_whole_vectors(columns: int) -> None:
+@pytest.mark.parametrize(
+    ("target", "columns", "whole"),
+    [
+        *((AVX2, 1021, 1024), (AVX2, 1000, 1000), (AVX2, 21, 0)),
+        *((VNNI, 1021, 1024), (VNNI, 1000, 1008), (VNNI, 21, 0)),
+    ],
+)
+def test_many_columns_are_filled_up_to_whole_vectors(
+    target: CpuTarget, columns: int, whole: int
+) -> None:
     graph = product(bytes_of(200, columns), (np.array(9, np.uint8),))
-    simple = lowered(graph)
+    simple = lowered(graph, target)
     made = [node for node in simple.nodes if node.operator == "matmul_integer"]
-    shapes = [simple.types[name].shape for node in made for name in node.inputs[1:]]
-    assert shapes == ([(200, 1024)] if columns == 1021 else [(200, 1000)] if made else [])
-    assert bool(made) == (columns > 21)
+    weights = [simple.types[node.inputs[1]] for node in made]
+    assert [each.shape for each in weights] == ([(200, whole)] if whole else [])
+    assert all(each.dtype is (DType.I8 if target is VNNI else DType.I16) for each in weights)
     (expected,), (found,) = (interpret(each, {"x": ROWS}).values() for each in (graph, simple))
     np.testing.assert_array_equal(found, expected)
 
