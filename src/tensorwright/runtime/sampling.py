@@ -84,12 +84,21 @@ class Sampling:
             scores[old] *= factor
         if self.temperature == 0:
             return int(scores.argmax())
-        order = np.argsort(-scores, kind="stable")[: self.top_k or None]
-        shares = np.exp((scores[order] - scores[order[0]]) / self.temperature)
-        before_each = np.cumsum(shares / shares.sum()) - shares / shares.sum()
-        is_kept = (before_each < self.top_p) & (shares >= self.min_p)  # the likeliest share is 1
-        shares = np.where(is_kept, shares, 0)
-        return int(generator.choice(order, p=shares / shares.sum()))
+        tokens = np.arange(len(scores))
+        if 0 < self.top_k < len(scores):
+            tokens = np.flatnonzero(scores >= np.partition(scores, -self.top_k)[-self.top_k])
+            tokens = tokens[np.argsort(-scores[tokens], kind="stable")][: self.top_k]
+        shares = np.exp((scores[tokens] - scores.max()) / self.temperature)
+        total = shares.sum()
+        if self.top_p < 1:
+            # Those below this share have less than 1 - top_p together: they need no order.
+            likely = np.flatnonzero(shares >= total * (1 - self.top_p) / len(shares))
+            likely = likely[np.argsort(-shares[likely], kind="stable")]
+            tokens, shares = tokens[likely], shares[likely]
+            before_each = np.cumsum(shares / total) - shares / total
+            shares = np.where(before_each < self.top_p, shares, 0)
+        ends = np.cumsum(np.where(shares >= self.min_p, shares, 0))  # the likeliest share is 1
+        return int(tokens[np.searchsorted(ends / ends[-1], generator.random(), side="right")])
 
 
 GREEDY = Sampling()
