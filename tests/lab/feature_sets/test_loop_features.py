@@ -19,7 +19,6 @@ from tensorwright_lab.feature_sets.loop_kernel import (
     LoopFormula,
     run_formula,
 )
-from tensorwright_lab.feature_sets.native_text import FLOAT, INT, NativeText
 from tensorwright_lab.feature_sets.relation_curves import QUANTITIES, CurveSettings
 from tensorwright_lab.feature_sets.relation_curves import relation_curves as curve_formula
 
@@ -108,14 +107,3 @@ def test_no_candidates_and_no_statements() -> None:
     kinds = np.zeros((1, 2), np.int64)
     found = run_formula(ITERVAR, rows, np.zeros((1, rows.count, 0), np.float32), kinds, kinds)
     assert found.shape == (0, 1, ITERVAR.columns)
-
-
-def test_text_is_written_as_it_is_read() -> None:
-    code = NativeText("sum", [("ptr", "given"), (INT, "count")])
-    total = code.variable(FLOAT, 0.5)
-    with code.loop(code.given("count"), 1) as n, code.when(n > 2):
-        total.set(total.now + code.given_array("given", FLOAT)[n])
-    text = code.text()
-    assert "define void @sum(ptr %given, i64 %count) {" in text
-    assert text.count("load float, ptr") == 2
-    assert "fadd float" in text

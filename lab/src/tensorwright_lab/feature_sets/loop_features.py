@@ -65,6 +65,7 @@ from numpy.typing import NDArray
 
 from tensorwright.base import without_collection
 from tensorwright.loop import LoopProgram, lower
+from tensorwright.machine_code import Kind, NativeArray, NativeFunction, Number
 from tensorwright.schedule import ForKind, ScheduleState, Trace, replay
 from tensorwright.tuning.features.access import BufferUse
 from tensorwright.tuning.features.columns import (
@@ -79,8 +80,13 @@ from tensorwright.tuning.features.formulas import Nest, nests_of
 from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright.tuning.space.sketch import Sketch
 from tensorwright_lab.feature_sets import loop_kernel
-from tensorwright_lab.feature_sets.loop_kernel import LOOPS, OPERATIONS, LoopFormula, LoopsInCode
-from tensorwright_lab.feature_sets.native_text import FLOAT, Array, NativeText, Number
+from tensorwright_lab.feature_sets.loop_kernel import (
+    LOOPS,
+    OPERATIONS,
+    LoopFormula,
+    LoopsInCode,
+    log2,
+)
 
 
 class LoopPlan:
@@ -191,19 +197,21 @@ ITERVAR_COLUMNS: tuple[str, ...] = (
 )
 
 
-def _write(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array) -> None:
+def _write(code: NativeFunction, loops: loop_kernel.LoopsInCode, row: NativeArray) -> None:
     with code.loop(loops.depth) as k:
         write_loop(code, loops, k, row.part(k * len(LOOP_FIELDS)))
     for n in range(len(loop_kernel.OPERATIONS)):
-        row[loop_kernel.LOOPS * len(LOOP_FIELDS) + n] = code.log2(loops.operations[n] + 1.0)
+        row[loop_kernel.LOOPS * len(LOOP_FIELDS) + n] = log2(loops.operations[n] + 1.0)
 
 
-def write_loop(code: NativeText, loops: loop_kernel.LoopsInCode, k: Number, row: Array) -> None:
+def write_loop(
+    code: NativeFunction, loops: loop_kernel.LoopsInCode, k: Number, row: NativeArray
+) -> None:
     """The fields of a loop, counted from the innermost, into a row that is 0."""
-    row[0] = code.log2(loops.length[k] + 1.0)
-    row[1] = code.as_float(loops.depth - k)
-    row[2] = code.log2(loops.topdown[k] + 1.0)
-    row[3] = code.log2(loops.bottomup[k] + 1.0)
+    row[0] = log2(loops.length[k] + 1.0)
+    row[1] = (loops.depth - k).cast("sitofp", Kind.F32)
+    row[2] = log2(loops.topdown[k] + 1.0)
+    row[3] = log2(loops.bottomup[k] + 1.0)
     row[loops.kind[k] + (len(_OWN_FIELDS) - len(loop_kernel.KINDS))] = 1.0
     with code.loop(loops.buffers) as buffer:
         touches = (loops.stride, loops.period, loops.count, loops.reuse)
@@ -211,7 +219,7 @@ def write_loop(code: NativeText, loops: loop_kernel.LoopsInCode, k: Number, row:
             quantity = array[buffer * loop_kernel.LOOPS + k]
             with code.when(quantity > 0.0):
                 index = buffer * len(_TOUCH_FIELDS) + field
-                row[index] = code.log2(quantity + 1.0)
+                row[index] = log2(quantity + 1.0)
 
 
 ITERVAR = loop_kernel.LoopFormula(len(ITERVAR_COLUMNS), _write)
@@ -228,17 +236,17 @@ LOOP_TREE_COLUMNS: tuple[str, ...] = (
 )
 
 
-def _write_tree(code: NativeText, loops: LoopsInCode, row: Array) -> None:
+def _write_tree(code: NativeFunction, loops: LoopsInCode, row: NativeArray) -> None:
     with code.loop(loops.depth) as k:
         own = row.part((loops.depth - (k + 1)) * len(TREE_FIELDS))
         own[0] = 1.0
-        own[1] = code.as_float(loops.first[k])
+        own[1] = loops.first[k].cast("sitofp", Kind.F32)
         write_loop(code, loops, k, own.part(2))
     leaf = LOOPS * len(TREE_FIELDS)
     for n in range(len(OPERATIONS)):
-        row[leaf + n] = code.log2(loops.operations[n] + 1.0)
+        row[leaf + n] = log2(loops.operations[n] + 1.0)
     for buffer in range(BUFFERS):
-        row[leaf + len(OPERATIONS) + buffer] = code.log2(loops.nbytes[buffer] + 1.0)
+        row[leaf + len(OPERATIONS) + buffer] = log2(loops.nbytes[buffer] + 1.0)
 
 
 LOOP_TREES = LoopFormula(len(LOOP_TREE_COLUMNS), _write_tree)
@@ -263,23 +271,24 @@ CONTEXT_COLUMNS: tuple[str, ...] = (
 )
 
 
-def _write_context(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array) -> None:
-    logs = {name: code.array(FLOAT, loop_kernel.LOOPS) for name in ("topdown", "bottomup", *_MARKS)}
+def _write_context(code: NativeFunction, loops: loop_kernel.LoopsInCode, row: NativeArray) -> None:
+    logs = {
+        name: code.array(Kind.F32, loop_kernel.LOOPS) for name in ("topdown", "bottomup", *_MARKS)
+    }
     with code.loop(loops.depth) as k:
-        logs["topdown"][k] = code.log2(loops.topdown[k] + 1.0)
-        logs["bottomup"][k] = code.log2(loops.bottomup[k] + 1.0)
-        length = code.log2(loops.length[k] + 1.0)
+        logs["topdown"][k] = log2(loops.topdown[k] + 1.0)
+        logs["bottomup"][k] = log2(loops.bottomup[k] + 1.0)
+        length = log2(loops.length[k] + 1.0)
         for name, kind in _MARKS.items():
             number = loop_kernel.KINDS.index(kind)
-            is_other = (loops.kind[k] < number) | (loops.kind[k] > number)
-            logs[name][k] = code.choose(is_other, 0.0, length, FLOAT)
+            logs[name][k] = loops.kind[k].equals(number).choose(length, 0.0)
     with code.loop(loops.buffers) as buffer, code.when(loops.nbytes[buffer] > 0.0):
         own_row = row.part(buffer * _PER_BUFFER)
         with code.loop(loops.depth) as k:
             index = buffer * loop_kernel.LOOPS + k
             own = {
-                "reuse": code.log2(loops.reuse[index] + 1.0),
-                "stride": code.log2(loops.stride[index] + 1.0),
+                "reuse": log2(loops.reuse[index] + 1.0),
+                "stride": log2(loops.stride[index] + 1.0),
                 **{name: array[k] for name, array in logs.items()},
             }
             for where, name in enumerate(_WHERE):
@@ -290,32 +299,36 @@ def _write_context(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array)
     _write_counts(code, loops, row.part(BUFFERS * _PER_BUFFER))
 
 
-def _raise(code: NativeText, row: Array, own: Mapping[str, Number], reached: Number) -> None:
+def _raise(
+    code: NativeFunction, row: NativeArray, own: Mapping[str, Number], reached: Number
+) -> None:
     """Note a loop's quantities at the first threshold that it is below."""
-    t = code.half(code.exponent(code.larger(reached, 1.0))) + 1
+    bits = reached.larger(1.0).cast("bitcast", Kind.I32) >> 23
+    exponent = bits.cast("zext", Kind.I64) - 127
+    t = (exponent >> 1) + 1
     with code.when(t < len(THRESHOLDS)):
         for index, name in enumerate(_WHAT):
             column = t + index * len(_WHERE) * len(THRESHOLDS)
-            row[column] = code.larger(row[column], own[name])
+            row[column] = row[column].larger(own[name])
 
 
-def _spread(code: NativeText, row: Array) -> None:
+def _spread(code: NativeFunction, row: NativeArray) -> None:
     """Take the running maximum over thresholds: a value below one is below those after it."""
-    most = code.variable(FLOAT, 0.0)
+    most = code.variable(Kind.F32, 0.0)
     with code.loop(len(THRESHOLDS)) as t:
-        most.set(code.larger(most.now, row[t]))
+        most.set(most.now.larger(row[t]))
         row[t] = most.now
 
 
-def _write_counts(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array) -> None:
+def _write_counts(code: NativeFunction, loops: loop_kernel.LoopsInCode, row: NativeArray) -> None:
     for n in range(len(loop_kernel.OPERATIONS)):
-        row[n] = code.log2(loops.operations[n] + 1.0)
-    executions = code.variable(FLOAT, 1.0)
+        row[n] = log2(loops.operations[n] + 1.0)
+    executions = code.variable(Kind.F32, 1.0)
     with code.when(loops.depth > 0):
         executions.set(loops.topdown[0])
-    row[len(loop_kernel.OPERATIONS)] = code.log2(executions.now + 1.0)
+    row[len(loop_kernel.OPERATIONS)] = log2(executions.now + 1.0)
     for buffer in range(BUFFERS):
-        row[len(loop_kernel.OPERATIONS) + 1 + buffer] = code.log2(loops.nbytes[buffer] + 1.0)
+        row[len(loop_kernel.OPERATIONS) + 1 + buffer] = log2(loops.nbytes[buffer] + 1.0)
 
 
 CONTEXT = loop_kernel.LoopFormula(len(CONTEXT_COLUMNS), _write_context)

@@ -23,7 +23,6 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, section 3.1 and its appendix; the 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,11 +31,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.runtime import LoadedObject, load_ir
+from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
+from tensorwright.runtime import LoadedFunction, load_function
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.columns import Features
 from tensorwright.tuning.features.operations import BUFFERS
-from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
 
 LOOPS = 24  # the number of innermost loops of a statement that are described
 KINDS = tuple(ForKind)
@@ -46,9 +45,10 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "div": ("float_divmod",),
 }
 
-_SYMBOL = "tw_loops"
-_ARRAYS = ("cells", "kinds", "first", "out")
-_NUMBERS = ("statements", "loops", "buffers", "count")
+_PARAMETERS = {
+    **dict.fromkeys(("cells", "kinds", "first", "out"), Kind.POINTER),
+    **dict.fromkeys(("statements", "loops", "buffers", "count"), Kind.I64),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +107,21 @@ class LoopsInCode:
     """
 
     depth: Number
-    kind: Array
-    first: Array
-    length: Array
-    topdown: Array
-    bottomup: Array
-    count: Array
-    reuse: Array
-    stride: Array
-    period: Array
-    nbytes: Array
+    kind: NativeArray
+    first: NativeArray
+    length: NativeArray
+    topdown: NativeArray
+    bottomup: NativeArray
+    count: NativeArray
+    reuse: NativeArray
+    stride: NativeArray
+    period: NativeArray
+    nbytes: NativeArray
     buffers: Number
-    operations: Array
+    operations: NativeArray
 
 
-WriteFormula: TypeAlias = Callable[[NativeText, LoopsInCode, Array], None]
+WriteFormula: TypeAlias = Callable[[NativeFunction, LoopsInCode, NativeArray], None]
 """Writes what fills a statement's row of features, which is 0 before."""
 
 
@@ -149,8 +149,7 @@ def run_formula(
     features = np.empty((count, statements, formula.columns), np.float32)
     if features.size:
         given = np.ascontiguousarray(cells, np.float32)
-        _, run = _compiled(formula)
-        run(
+        _compiled(formula).run(
             given.ctypes.data,
             kinds.ctypes.data,
             first.ctypes.data,
@@ -164,52 +163,56 @@ def run_formula(
 
 
 @lru_cache(maxsize=64)
-def _compiled(formula: LoopFormula) -> tuple[LoadedObject, Callable[..., None]]:
+def _compiled(formula: LoopFormula) -> LoadedFunction:
     """The code of a formula, compiled once in each process."""
-    code = load_ir(_text(formula), (_SYMBOL,))
-    pointers = [ctypes.c_void_p] * len(_ARRAYS)
-    numbers = [ctypes.c_int64] * len(_NUMBERS)
-    return code, ctypes.CFUNCTYPE(None, *pointers, *numbers)(code.address(_SYMBOL))
-
-
-def _text(formula: LoopFormula) -> str:
-    arrays = [("ptr", name) for name in _ARRAYS]
-    code = NativeText(_SYMBOL, [*arrays, *((INT, name) for name in _NUMBERS)])
-    statements, count = code.given("statements"), code.given("count")
-    gather = _Gather(code)
-    with code.loop(statements) as statement, code.loop(count) as candidate:
+    code = NativeFunction(Module(), "tw_loops", tuple(_PARAMETERS.values()))
+    given = dict(zip(_PARAMETERS, code.parameters, strict=True))
+    gather, statements = _Gather(code, given), given["statements"]
+    with code.loop(statements) as statement, code.loop(given["count"]) as candidate:
         loops = gather.write(statement, candidate)
         offset = (candidate * statements + statement) * formula.columns
-        row = code.given_array("out", FLOAT).part(offset)
-        code.clear(row, formula.columns)
+        row = given["out"].array(Kind.F32).part(offset)
+        with code.loop(formula.columns) as column:
+            row[column] = 0.0
         formula.write(code, loops, row)
-    return code.text()
+    code.finish()
+    return load_function(code)
+
+
+def log2(number: Number) -> Number:
+    """The logarithm to base 2 of a float."""
+    note = "nounwind willreturn memory(none)"
+    call = number.code.call_text(number.kind, "log2f", (number.kind, number.name), note=note)
+    return number.result(number.kind, call)
 
 
 class _Gather:
     """Writes code that finds the loops of a candidate's statement; mutable, one per function."""
 
-    def __init__(self, code: NativeText) -> None:
+    def __init__(self, code: NativeFunction, given: Mapping[str, Number]) -> None:
         self._code = code
-        self._row_of = code.array(INT, LOOPS)
-        self._order = code.array(INT, BUFFERS)
-        self._own = {name: code.array(FLOAT, LOOPS) for name in ("length", "topdown", "bottomup")}
+        self._given = given
+        self._row_of = code.array(Kind.I64, LOOPS)
+        self._order = code.array(Kind.I64, BUFFERS)
+        self._own = {
+            name: code.array(Kind.F32, LOOPS) for name in ("length", "topdown", "bottomup")
+        }
         touches = ("count", "reuse", "stride", "period")
-        self._touches = {name: code.array(FLOAT, BUFFERS * LOOPS) for name in touches}
-        self._numbers = {name: code.array(INT, LOOPS) for name in ("kind", "first")}
-        self._nbytes = code.array(FLOAT, BUFFERS)
-        self._operations = code.array(FLOAT, len(OPERATIONS))
-        self._loops = code.given("loops")
-        self._buffers = code.given("buffers")
+        self._touches = {name: code.array(Kind.F32, BUFFERS * LOOPS) for name in touches}
+        self._numbers = {name: code.array(Kind.I64, LOOPS) for name in ("kind", "first")}
+        self._nbytes = code.array(Kind.F32, BUFFERS)
+        self._operations = code.array(Kind.F32, len(OPERATIONS))
+        self._loops = given["loops"]
+        self._buffers = given["buffers"]
 
     def write(self, statement: Number, candidate: Number) -> LoopsInCode:
         """The loops of one; what is found is overwritten by the next."""
         code = self._code
         touching = self._buffers * self._loops
         rows = self._loops + touching * 3 + self._buffers + len(OPERATIONS)
-        width = code.given("count")
+        width = self._given["count"]
         start = statement * rows * width + candidate
-        cells = code.given_array("cells", FLOAT).part(start)
+        cells = self._given["cells"].array(Kind.F32).part(start)
 
         def cell(row: Number) -> Number:
             return cells[row * width]
@@ -234,7 +237,7 @@ class _Gather:
     def _present(self, statement: Number, cell: Callable[[Number], Number]) -> Number:
         """The loops of more than one iteration, innermost first; how many there are."""
         code = self._code
-        depth, inside = code.variable(INT, 0), code.variable(FLOAT, 1.0)
+        depth, inside = code.variable(Kind.I64, 0), code.variable(Kind.F32, 1.0)
         with code.loop(self._loops) as n:
             loop = self._loops - (n + 1)
             extent = cell(loop)
@@ -245,11 +248,11 @@ class _Gather:
                 self._own["length"][k] = extent
                 self._own["bottomup"][k] = inside.now
                 for name, array in self._numbers.items():
-                    given = code.given_array("kinds" if name == "kind" else name, INT)
+                    given = self._given["kinds" if name == "kind" else name].array(Kind.I64)
                     array[k] = given[statement * self._loops + loop]
                 depth.set(k + 1)
         count = depth.now
-        outside = code.variable(FLOAT, 1.0)
+        outside = code.variable(Kind.F32, 1.0)
         with code.loop(count) as n:
             k = count - (n + 1)
             outside.set(outside.now * self._own["length"][k])
@@ -261,18 +264,18 @@ class _Gather:
         code = self._code
         for slot in range(BUFFERS):
             self._nbytes[slot] = 0.0
-        filled = code.variable(INT, 0)
+        filled = code.variable(Kind.I64, 0)
         with code.loop(self._buffers) as buffer:
             size = cell(nbytes + buffer)
-            index = code.variable(INT, 0)
+            index = code.variable(Kind.I64, 0)
             index.set(filled.now)
             is_larger = (index.now > 1) & (self._nbytes[BUFFERS - 1] < size)
             with code.when((index.now < BUFFERS) | is_larger):
-                index.set(code.smaller(index.now, BUFFERS - 1))
+                index.set(index.now.smaller(BUFFERS - 1))
                 filled.set(index.now + 1)
 
                 def is_before() -> Number:
-                    before = code.larger(index.now - 1, 0)
+                    before = (index.now - 1).larger(0)
                     return (index.now > 1) & (self._nbytes[before] < size)
 
                 with code.repeat(is_before):
@@ -289,20 +292,20 @@ class _Gather:
     ) -> None:
         """How a buffer is touched in each loop."""
         code = self._code
-        is_used = self._nbytes[slot] > 0.0
+        is_used, one = self._nbytes[slot] > 0.0, code.number(1.0, Kind.F32)
         start = self._loops + self._order[slot] * self._loops
-        counts, again = code.variable(FLOAT, 1.0), code.variable(FLOAT, 1.0)
+        counts, again = code.variable(Kind.F32, 1.0), code.variable(Kind.F32, 1.0)
         with code.loop(depth) as k:
             row = start + self._row_of[k]
             extent = self._own["length"][k]
             moves = cell(row) > 0.0
-            counts.set(counts.now * code.choose(moves, extent, 1.0, FLOAT))
-            again.set(again.now * code.choose(moves, 1.0, extent, FLOAT))
+            counts.set(counts.now * moves.choose(extent, 1.0))
+            again.set(again.now * moves.choose(one, extent))
             quantities = {
-                "count": code.choose(is_used, counts.now, 0.0, FLOAT),
-                "reuse": code.choose(is_used, again.now, 0.0, FLOAT),
-                "stride": code.choose(moves, cell(row + touching), 0.0, FLOAT),
-                "period": code.choose(moves, cell(row + touching * 2), 0.0, FLOAT),
+                "count": is_used.choose(counts.now, 0.0),
+                "reuse": is_used.choose(again.now, 0.0),
+                "stride": moves.choose(cell(row + touching), 0.0),
+                "period": moves.choose(cell(row + touching * 2), 0.0),
             }
             for name, content in quantities.items():
                 self._touches[name][slot * LOOPS + k] = content

@@ -10,16 +10,8 @@ from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.features import FeatureSet, FeatureSource, OpenSource, unknown_features
 from tensorwright.tuning.space import Space
+from tensorwright_lab.feature_sets import loop_features
 from tensorwright_lab.feature_sets.knob import KnobFeatures
-from tensorwright_lab.feature_sets.loop_features import (
-    CONTEXT,
-    CONTEXT_COLUMNS,
-    ITERVAR,
-    ITERVAR_COLUMNS,
-    LOOP_TREE_COLUMNS,
-    LOOP_TREES,
-    LoopFeatures,
-)
 from tensorwright_lab.feature_sets.loop_kernel import LoopFormula
 from tensorwright_lab.feature_sets.relation_curves import (
     PAIRED,
@@ -36,16 +28,18 @@ def _knob(state: ScheduleState, target: CpuTarget, space: Space) -> FeatureSourc
 
 
 def _loops(formula: LoopFormula) -> OpenSource:
-    return lambda state, target, space: LoopFeatures(state, formula)
+    return lambda state, target, space: loop_features.LoopFeatures(state, formula)
 
 
-LOOP_TREE = FeatureSet("loop-tree", LOOP_TREE_COLUMNS, _loops(LOOP_TREES))
+LOOP_TREE = FeatureSet(
+    "loop-tree", loop_features.LOOP_TREE_COLUMNS, _loops(loop_features.LOOP_TREES)
+)
 _PLAIN: Mapping[str, FeatureSet] = {
     each.name: each
     for each in (
         FeatureSet("knob", (), _knob),
-        FeatureSet("itervar", ITERVAR_COLUMNS, _loops(ITERVAR)),
-        FeatureSet("context", CONTEXT_COLUMNS, _loops(CONTEXT)),
+        FeatureSet("itervar", loop_features.ITERVAR_COLUMNS, _loops(loop_features.ITERVAR)),
+        FeatureSet("context", loop_features.CONTEXT_COLUMNS, _loops(loop_features.CONTEXT)),
         LOOP_TREE,
     )
 }

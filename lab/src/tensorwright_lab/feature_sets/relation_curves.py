@@ -31,9 +31,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from tensorwright.machine_code import Kind, NativeArray, NativeFunction, Number
 from tensorwright.tuning.features.operations import BUFFERS
-from tensorwright_lab.feature_sets.loop_kernel import LOOPS, LoopFormula, LoopsInCode
-from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
+from tensorwright_lab.feature_sets.loop_kernel import LOOPS, LoopFormula, LoopsInCode, log2
 
 QUANTITIES = ("count", "reuse", "topdown", "bottomup")
 PUBLISHED = ("count/reuse", "count/topdown")
@@ -76,17 +76,19 @@ def relation_curves(settings: CurveSettings) -> LoopFormula:
 class _Points:
     """The points of a curve in the function that is written: x and y of so many, by x."""
 
-    x: Array
-    y: Array
+    x: NativeArray
+    y: NativeArray
     count: Number
 
 
-def _write(code: NativeText, loops: LoopsInCode, row: Array, settings: CurveSettings) -> None:
-    logs = {name: code.array(FLOAT, 1 + LOOPS) for name in QUANTITIES}
+def _write(
+    code: NativeFunction, loops: LoopsInCode, row: NativeArray, settings: CurveSettings
+) -> None:
+    logs = {name: code.array(Kind.F32, 1 + LOOPS) for name in QUANTITIES}
     own = {"topdown": loops.topdown, "bottomup": loops.bottomup}
     for name, values in own.items():
         _write_logs(code, logs[name], values, loops.depth)
-    x_of, y_of = (code.array(FLOAT, 1 + LOOPS) for _ in range(2))
+    x_of, y_of = (code.array(Kind.F32, 1 + LOOPS) for _ in range(2))
     points = _Points(x_of, y_of, loops.depth + 1)
     if settings.is_paired:
         with code.when(loops.depth > 0):
@@ -107,33 +109,37 @@ def _write(code: NativeText, loops: LoopsInCode, row: Array, settings: CurveSett
             _write_samples(code, points, row.part(start + number * width), settings.samples)
 
 
-def _write_logs(code: NativeText, logs: Array, values: Array, depth: Number) -> None:
+def _write_logs(
+    code: NativeFunction, logs: NativeArray, values: NativeArray, depth: Number
+) -> None:
     """The quantity of each loop, innermost first, after that of the point inside them all."""
     logs[0] = 0.0
     with code.loop(depth) as k:
-        logs[k + 1] = code.log2(code.larger(values[k], 1.0))
+        logs[k + 1] = log2(values[k].larger(1.0))
 
 
-def _take(code: NativeText, to: Array, values: Array, count: Number, stay: int | None) -> None:
+def _take(
+    code: NativeFunction, to: NativeArray, values: NativeArray, count: Number, stay: int | None
+) -> None:
     """Values in their order where `stay` is None; else backwards, after the first `stay`."""
     with code.loop(count) as n:
         index = n
         if stay is not None:
-            index = code.choose(n < stay, n, count - (n + (1 - stay)), INT)
+            index = (n < stay).choose(n, count - (n + (1 - stay)))
         to[n] = values[index]
 
 
-def _sort_points(code: NativeText, points: _Points) -> None:
+def _sort_points(code: NativeFunction, points: _Points) -> None:
     """By x and, where x is equal, by y: hardly anything moves, since only equal ones do."""
     with code.loop(points.count, 1) as n:
         x, y = points.x[n], points.y[n]
-        at = code.variable(INT, 0)
+        at = code.variable(Kind.I64, 0)
         at.set(n)
 
         def is_after() -> Number:
-            before = code.larger(at.now - 1, 0)
+            before = (at.now - 1).larger(0)
             other, height = points.x[before], points.y[before]
-            return (at.now > 0) & ((other > x) | (other.is_same(x) & (height > y)))
+            return (at.now > 0) & ((other > x) | (other.equals(x) & (height > y)))
 
         with code.repeat(is_after):
             before = at.now - 1
@@ -142,15 +148,15 @@ def _sort_points(code: NativeText, points: _Points) -> None:
         points.x[at.now], points.y[at.now] = x, y
 
 
-def _write_samples(code: NativeText, points: _Points, row: Array, samples: int) -> None:
+def _write_samples(code: NativeFunction, points: _Points, row: NativeArray, samples: int) -> None:
     """For each sample the last point that is not beyond it: its y, and how far it is."""
-    last = code.variable(INT, 0)
+    last = code.variable(Kind.I64, 0)
     with code.loop(samples) as sample:
-        at = code.as_float(sample)
+        at = sample.cast("sitofp", Kind.F32)
         reached = at + _SLACK
 
         def is_reached() -> Number:
-            after = code.smaller(last.now + 1, LOOPS)
+            after = (last.now + 1).smaller(LOOPS)
             return (last.now + 1 < points.count) & (points.x[after] < reached)
 
         with code.repeat(is_reached):
