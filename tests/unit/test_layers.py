@@ -77,7 +77,7 @@ ROOMS = {
     "tuning.space": "knobs sketch accesses roles register_tile steps defaults derived templates "
     "space",
     "tuning.space.defaults": "tile_sizes tiling short_products winograd",
-    "tuning.space.templates": "configuration template product gpu space",
+    "tuning.space.templates": "configuration template cpu gpu space",
     "tuning.space.derived": "derivation rules engine",
     "tuning.population": "population variation",
     "tuning.strategies": "strategy evolution annealing named",

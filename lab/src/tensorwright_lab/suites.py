@@ -9,28 +9,18 @@ from tensorwright.compile_options import Shapes
 from tensorwright.graph import Graph
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright_lab.zoo import (
-    DECODERS,
-    LIGHT_MODELS,
-    TASO,
-    WILD,
-    ZOO,
-    build,
-    decoder_model,
-    load_light,
-    load_wild,
-)
+from tensorwright_lab import zoo
 
-_ZOO = (*ZOO, *TASO, *DECODERS)
-_NAMES = dict(zip(SUITE_LOADERS, (LIGHT_MODELS, _ZOO, WILD), strict=True))
+_ZOO = (*zoo.ZOO, *zoo.TASO, *zoo.DECODERS)
+_NAMES = dict(zip(SUITE_LOADERS, (zoo.LIGHT_MODELS, _ZOO, zoo.WILD), strict=True))
 PAPER = "paper"
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
 REWRITING = "rewriting"
 _OF_REWRITING = (
-    *TASO,
+    *zoo.TASO,
     *("bert_base", "resnet50", "resnext50", "inception_v3", "squeezenet", "vgg19", "mobilenet_v2"),
 )
-_OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO, REWRITING: _OF_REWRITING}
+_OF_ZOO = {"zoo": zoo.ZOO, PAPER: _OF_PAPER, "taso": zoo.TASO, REWRITING: _OF_REWRITING}
 SUITES = tuple(dict.fromkeys((*SUITE_LOADERS, *_OF_ZOO)))
 
 
@@ -53,21 +43,21 @@ def read_network(kind: str, name: str, shapes: Shapes | None = None, seed: int =
 
     Raises:  UsageError for an unknown name, or for shapes that nothing leaves open.
     """
-    if kind == "zoo" and name not in DECODERS:
+    if kind == "zoo" and name not in zoo.DECODERS:
         _refuse_shapes(f"zoo:{name}", shapes)
-        return build(name, seed)
+        return zoo.build(name, seed)
     return load_onnx(read_proto(kind, name, seed), shapes)
 
 
 def read_proto(kind: str, name: str, seed: int = 0) -> ModelProto:
     """The network `kind`:`name` as an ONNX model.  Raises: UsageError for an unknown name."""
     if kind == "light":
-        return load_light(name, seed)
+        return zoo.load_light(name, seed)
     if kind == "wild":
-        return load_wild(name, seed)
-    if name in DECODERS:
-        return decoder_model(name, seed)
-    return to_onnx(build(name, seed))
+        return zoo.load_wild(name, seed)
+    if name in zoo.DECODERS:
+        return zoo.decoder_model(name, seed)
+    return to_onnx(zoo.build(name, seed))
 
 
 def check_name(kind: str, name: str) -> None:

@@ -31,7 +31,7 @@ DEVICES: base.ByKind[str] = {
 """The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
 
 DETECTED = {
-    "opencl": "tensorwright.runtime.cards.opencl_devices",
+    "opencl": "tensorwright.runtime.cards.opencl",
     "cuda": "tensorwright.runtime.cards.cuda_cards",
 }
 """Names of targets that stand for a device of this machine, and the modules with their

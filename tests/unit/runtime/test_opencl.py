@@ -22,7 +22,7 @@ from tensorwright.base import (
     override,
 )
 from tensorwright.graph import GraphBuilder
-from tensorwright.runtime.cards import opencl, opencl_devices
+from tensorwright.runtime.cards import opencl
 from tensorwright.runtime.cards.opencl import DEVICE
 
 pytestmark = [pytest.mark.usefixtures("by_rule"), pytest.mark.layer("pocl")]
@@ -37,9 +37,9 @@ def device() -> runtime.Device:
 def forgetful() -> Iterator[None]:
     """What was found of drivers and devices is forgotten before and after."""
     cached = (
-        opencl_devices.opencl_driver,
-        opencl_devices._devices,
-        opencl_devices.find_device,
+        opencl.opencl_driver,
+        opencl._devices,
+        opencl.find_device,
         opencl._open,
     )
     yield
@@ -164,7 +164,7 @@ def test_a_call_without_room_says_what_it_needs(
 
 
 def test_the_device_is_a_target(device: runtime.Device) -> None:
-    target, facts = runtime.named_target("opencl"), opencl_devices.opencl_devices()[0]
+    target, facts = runtime.named_target("opencl"), opencl.opencl_devices()[0]
     assert target.name == "opencl"
     assert target.missing_on(OPENCL_GENERIC).startswith("it is opencl:generic, not opencl:")
     assert getattr(target, "multiprocessors", 0) == facts.compute_units
@@ -172,7 +172,7 @@ def test_the_device_is_a_target(device: runtime.Device) -> None:
 
 
 def test_a_device_is_chosen_by_its_name(device: runtime.Device, forgetful: None) -> None:
-    name = opencl_devices.opencl_devices()[0].name
+    name = opencl.opencl_devices()[0].name
     with override(opencl_device=name.upper()):
         assert DEVICE.missing(OPENCL_GENERIC) is None
     with override(opencl_device="no such card"):
@@ -192,15 +192,15 @@ def test_a_device_is_chosen_by_its_name(device: runtime.Device, forgetful: None)
 def test_what_is_missing_is_said(
     monkeypatch: pytest.MonkeyPatch, forgetful: None, missing: str, reason: str, remedy: str
 ) -> None:
-    opencl_devices.find_device.cache_clear()
+    opencl.find_device.cache_clear()
     monkeypatch.setattr(
-        opencl_devices, "opencl_driver", lambda: None if missing == "opencl_driver" else object()
+        opencl, "opencl_driver", lambda: None if missing == "opencl_driver" else object()
     )
-    monkeypatch.setattr(opencl_devices, "_devices", tuple)
+    monkeypatch.setattr(opencl, "_devices", tuple)
     with pytest.raises(MachineError, match=reason) as refused:
         runtime.device_of(OPENCL_GENERIC)
     assert remedy in refused.value.remedy
-    opencl_devices.find_device.cache_clear()
+    opencl.find_device.cache_clear()
     monkeypatch.undo()
 
 
@@ -232,5 +232,5 @@ def test_cards_come_first_and_simulators_last(monkeypatch: pytest.MonkeyPatch) -
         for each in ([simulator, processor], [accelerator, card])
     ]
     driver = SimpleNamespace(device_type=kinds, get_platforms=lambda: platforms, Error=OSError)
-    monkeypatch.setattr(opencl_devices, "opencl_driver", lambda: driver)
-    assert opencl_devices._devices.__wrapped__() == (card, accelerator, processor, simulator)
+    monkeypatch.setattr(opencl, "opencl_driver", lambda: driver)
+    assert opencl._devices.__wrapped__() == (card, accelerator, processor, simulator)

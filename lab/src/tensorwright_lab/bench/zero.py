@@ -18,15 +18,8 @@ from typing import Any
 
 import click
 
+from tensorwright import base
 from tensorwright.artifacts import Kernel
-from tensorwright.base import (
-    CpuTarget,
-    MachineError,
-    TensorwrightError,
-    UsageError,
-    override,
-    write_atomically,
-)
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options
@@ -69,7 +62,7 @@ def draw(curves: Mapping[str, Curve], path: str) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=120)
     plt.close(figure)
-    write_atomically(path, buffer.getvalue())
+    base.write_atomically(path, buffer.getvalue())
 
 
 FIRST_SEED = 21_000_000
@@ -145,7 +138,7 @@ def command(
     candidates: int,
     trials: int,
     seed: int,
-    target: CpuTarget,
+    target: base.CpuTarget,
     threads: int | None,
     json_path: str | None,
     resume: bool,
@@ -177,7 +170,7 @@ def command(
     before = zero_rows.read_zero(json_path, head) if resume and json_path is not None else []
     rows = of_builds(before, same_build)
     check_before_measuring(target, plan.threads)
-    with override(dump=""):
+    with base.override(dump=""):
         _measure_all(groups, plan, rows, head, json_path)
     zero_rows.show_rows(rows)
     if json_path is not None:
@@ -190,7 +183,7 @@ def command(
 
 def _check_has_model() -> None:
     if pretrained_model() is None:
-        raise UsageError(
+        raise base.UsageError(
             stage="bench",
             where="time model",
             reason="there is none, and without it the heuristic chooses",
@@ -198,7 +191,7 @@ def _check_has_model() -> None:
         )
 
 
-def _head(plan: Plan, target: CpuTarget, groups: Sequence[Group]) -> dict[str, object]:
+def _head(plan: Plan, target: base.CpuTarget, groups: Sequence[Group]) -> dict[str, object]:
     """The head of the file, which all rows share."""
     model = pretrained_model()
     return {
@@ -235,7 +228,7 @@ def _measure_all(
         if sum(row.group == group.name for row in rows) >= plan.workloads:
             continue
         model = {} if group.model is None else {"time_model": group.model}
-        with override(**model), ExitStack() as owned:
+        with base.override(**model), ExitStack() as owned:
             builder = owned.enter_context(PoolBuilder(limit_s=_BUILD_LIMIT_S))
             runner = owned.enter_context(ChildRunner(_MEASURE))
             bench = judging.Bench(builder, runner, group.target, plan.threads)
@@ -254,7 +247,7 @@ def _row(group: Group, case: Case, bench: judging.Bench, plan: Plan) -> zero_row
     names = (group.name, case.network, workload.name, workload.key, group.target.name)
     try:
         return _measured(names, case, bench, plan)
-    except TensorwrightError as error:
+    except base.TensorwrightError as error:
         return zero_rows.ZeroRow(*names, failure=f"{type(error).__name__}: {error}")
 
 
@@ -263,7 +256,7 @@ def _measured(
 ) -> zero_rows.ZeroRow:
     workload = case.workload
     default, with_model = _searched(case, bench, plan)
-    with override(default_schedule="rule"):
+    with base.override(default_schedule="rule"):
         _, without_model = _searched(case, bench, plan)
     random = judging.compare_with_random(workload, default, bench, plan.candidates, plan.seed)
     if random.failure or random.wrong:
@@ -309,8 +302,8 @@ def _draw(rows: Sequence[zero_rows.ZeroRow], path: str) -> None:
         raise _without_matplotlib() from None
 
 
-def _without_matplotlib() -> MachineError:
-    return MachineError(
+def _without_matplotlib() -> base.MachineError:
+    return base.MachineError(
         stage="bench",
         where="curves",
         reason="matplotlib is not installed",

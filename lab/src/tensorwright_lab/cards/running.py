@@ -22,7 +22,7 @@ from tensorwright.artifacts import backend_of
 from tensorwright.base import GpuTarget, knobs
 from tensorwright.loop import LoopProgram, Parameter, Role, pack
 from tensorwright.runtime import device_of, kernel_spec
-from tensorwright.runtime.cards.opencl_devices import opencl_devices
+from tensorwright.runtime.cards.opencl import opencl_devices
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 _NOTHING = 77

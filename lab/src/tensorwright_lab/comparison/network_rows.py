@@ -16,14 +16,8 @@ from rich.console import Console
 
 from tensorwright.cli.printing import print_line, print_table, write_objects
 from tensorwright.peers.process.protocol import describe_error
+from tensorwright_lab.comparison import row_files
 from tensorwright_lab.comparison.agreement import UNHELD, Apart, worst_of
-from tensorwright_lab.comparison.row_files import (
-    AGAIN,
-    build_columns,
-    print_builds,
-    read_file_of,
-    this_build,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +189,7 @@ def make_row(
         untuned_ratio=over(peer_ms, untuned_ms),
         untuned_share=over(ours_ms, untuned_ms) if untuned_s else None,
         held_ms=min(held, default=None),
-        build=this_build(),
+        build=row_files.this_build(),
         max_steps=max_steps,
         at=at,
     )
@@ -289,7 +283,7 @@ def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Bench
 
     Raises:  InputError for a file of another kind.
     """
-    return read_file_of("bench models", path, _row_of)
+    return row_files.read_file_of("bench models", path, _row_of)
 
 
 def _row_of(fields: dict[str, Any]) -> BenchRow:
@@ -319,7 +313,7 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
         *(("untuned/best", "tuned/best", "untuned/tuned") if is_tuned else ("ratio",)),
         *("of peak", "on host"),
     )
-    titles, marks = build_columns([row.build for row in rows])
+    titles, marks = row_files.build_columns([row.build for row in rows])
     cells = [
         (*_format_row(row, several, is_tuned, is_open), *mark)
         for row, mark in zip(rows, marks, strict=True)
@@ -341,7 +335,7 @@ def print_rows(rows: Sequence[BenchRow], console: Console | None = None, target:
         if summary.rows > 1:
             print_line(str(summary), console)
     versions = [(each.peer, each.version) for row in rows for each in row.peers]
-    print_builds([row.build for row in rows], versions, AGAIN, console)
+    row_files.print_builds([row.build for row in rows], versions, row_files.AGAIN, console)
 
 
 def _format_row(

@@ -20,14 +20,8 @@ from tensorwright.tuning.space import space_of
 from tensorwright.tuning.strategies.sources import ModelGuides
 from tensorwright.tuning.task import Task
 from tensorwright_lab.judging import builder_of, runner_of
+from tensorwright_lab.pretraining import measured_candidates
 from tensorwright_lab.pretraining.conditions import Conditions, MeasuringMachine
-from tensorwright_lab.pretraining.measured_candidates import (
-    CollectSetting,
-    Shares,
-    known_records,
-    measure_candidates,
-    varied_candidates,
-)
 
 _WORKLOADS = 3  # of a network; the others are left out
 _BUILD_LIMIT_S = 30.0
@@ -48,7 +42,7 @@ class Collector:
         folder: Path,
         programs: int = 24,
         make_model: MakeModel = RooflineModel,
-        shares: Shares | None = None,
+        shares: measured_candidates.Shares | None = None,
         farm: Farm | None = None,
     ) -> None:
         self._folder = folder
@@ -57,7 +51,7 @@ class Collector:
         self._machine.write(folder)
         self._programs = programs
         self._make_model = make_model
-        self._shares = shares or Shares()
+        self._shares = shares or measured_candidates.Shares()
         self._owned = ExitStack()
         self._builder = builder_of(farm, self._owned, _BUILD_LIMIT_S)
         self._runners: dict[tuple[CpuTarget, int], Runner] = {}
@@ -71,10 +65,10 @@ class Collector:
         random.Random(f"workloads {seed}").shuffle(chosen)
         target, store = conditions.target, self._store(conditions)
         hardware = detect_hardware().fingerprint
-        setting = CollectSetting(target, hardware, conditions.threads, seed)
+        setting = measured_candidates.CollectSetting(target, hardware, conditions.threads, seed)
         records: list[Record] = []
         for workload in chosen[:_WORKLOADS]:
-            if known_records(store, setting, workload):
+            if measured_candidates.known_records(store, setting, workload):
                 continue
             model = self._make_model(self._machine.under(conditions))
             measured = self._measure(workload, target, setting, model, conditions)
@@ -96,18 +90,20 @@ class Collector:
         self,
         workload: Workload,
         target: CpuTarget,
-        setting: CollectSetting,
+        setting: measured_candidates.CollectSetting,
         model: CostModel,
         conditions: Conditions,
     ) -> list[Record]:
         task = Task(workload)
         space = space_of(state_of(workload), target)
         guide = ModelGuides(lambda: model, STATEMENT.open, target)(task, space, setting.seed)
-        candidates = varied_candidates(
+        candidates = measured_candidates.varied_candidates(
             task, space, guide, self._programs, setting.seed, self._shares
         )
         tools = (self._builder, self._runner(conditions))
-        return measure_candidates(workload, candidates, setting, tools, races=True)
+        return measured_candidates.measure_candidates(
+            workload, candidates, setting, tools, races=True
+        )
 
     def _store(self, conditions: Conditions) -> RecordStore:
         if conditions not in self._stores:

@@ -8,54 +8,36 @@ from typing import TypeAlias
 
 from tensorwright.base import UsageError, unknown_name
 from tensorwright.graph import Graph
+from tensorwright_lab.zoo.architectures import convolutional, nas
 from tensorwright_lab.zoo.architectures.bert import bert_base
-from tensorwright_lab.zoo.architectures.convolutional import (
-    dcgan,
-    densenet121,
-    mobilenet_v2,
-    resnet3d_18,
-    resnet18,
-    resnet50,
-    resnet101,
-    resnext50,
-    squeezenet,
-    vgg19,
-)
 from tensorwright_lab.zoo.architectures.inception import inception_v3
-from tensorwright_lab.zoo.architectures.nas import (
-    nasnet_a,
-    nasrnn,
-    taso_bert,
-    taso_resnet50,
-    taso_resnext50,
-)
 
 Builders: TypeAlias = MappingProxyType[str, Callable[[int, int], Graph]]
 
 _ZOO: Builders = MappingProxyType(
     {
-        "resnet18": resnet18,
-        "resnet50": resnet50,
-        "resnet101": resnet101,
-        "resnext50": resnext50,
-        "mobilenet_v2": mobilenet_v2,
-        "squeezenet": squeezenet,
+        "resnet18": convolutional.resnet18,
+        "resnet50": convolutional.resnet50,
+        "resnet101": convolutional.resnet101,
+        "resnext50": convolutional.resnext50,
+        "mobilenet_v2": convolutional.mobilenet_v2,
+        "squeezenet": convolutional.squeezenet,
         "inception_v3": inception_v3,
-        "vgg19": vgg19,
-        "densenet121": densenet121,
-        "resnet3d_18": resnet3d_18,
-        "dcgan": dcgan,
+        "vgg19": convolutional.vgg19,
+        "densenet121": convolutional.densenet121,
+        "resnet3d_18": convolutional.resnet3d_18,
+        "dcgan": convolutional.dcgan,
         "bert_base": bert_base,
-        "nasrnn": nasrnn,
+        "nasrnn": nas.nasrnn,
     }
 )
 _TASO: Builders = MappingProxyType(
     {
-        "taso_bert": taso_bert,
-        "taso_resnet50": taso_resnet50,
-        "taso_resnext50": taso_resnext50,
-        "nasnet_a": nasnet_a,
-        "nasrnn": nasrnn,
+        "taso_bert": nas.taso_bert,
+        "taso_resnet50": nas.taso_resnet50,
+        "taso_resnext50": nas.taso_resnext50,
+        "nasnet_a": nas.nasnet_a,
+        "nasrnn": nas.nasrnn,
     }
 )
 _BUILDERS: Builders = MappingProxyType({**_ZOO, **_TASO})

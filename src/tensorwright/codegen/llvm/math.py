@@ -28,27 +28,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.base import CpuTarget, DType, InternalError
-from tensorwright.codegen.llvm.math_emitter import (
-    ATAN_F32_Q,
-    COS_F32_Q,
-    ERF_F32_ONE,
-    ERF_F32_Q,
-    EXP,
-    FAR_F32,
-    HALF_PI_F32,
-    LOG_F32,
-    LOG_F64,
-    SIN_F32_Q,
-    TANH_ONE,
-    MathEmitter,
-)
+from tensorwright.codegen.llvm import math_emitter
 from tensorwright.machine_code import LIBM_BINARY, LIBM_UNARY, Number
 
 # Bit patterns of sqrt(1/2), the lower end of the mantissas that log reduces to.
 _SQRT_HALF_BITS = {DType.F32: 0x3F3504F3, DType.F64: 0x3FE6A09E667F3BCD}
 
 
-def emit_exp(e: MathEmitter, x: Number) -> Number:
+def emit_exp(e: math_emitter.MathEmitter, x: Number) -> Number:
     """e^x: 0 below the smallest subnormal, infinity above the largest float.
 
     Without an instruction for it, the scale 2^n is applied as two factors, so that it is right for
@@ -56,7 +43,7 @@ def emit_exp(e: MathEmitter, x: Number) -> Number:
     The argument is bounded where both factors have no bits: far below, as masked scores are, the
     result is a product of zeros, where underflow would take as long as the whole function.
     """
-    table = EXP[e.dtype]
+    table = math_emitter.EXP[e.dtype]
     upper = e.at_most(x, table.highest)
     if e.has_scalef:
         tail, _, n = _reduced_exp(e, e.at_least(upper, table.lowest), 0)
@@ -68,10 +55,10 @@ def emit_exp(e: MathEmitter, x: Number) -> Number:
     return e.fma(tail, first, first) * second
 
 
-def _exp_below_one(e: MathEmitter, x: Number) -> Number:
+def _exp_below_one(e: math_emitter.MathEmitter, x: Number) -> Number:
     """e^x for x <= 0, where the first factor of the scale is never too large, and may be zero."""
     if e.has_scalef:
-        tail, _, n = _reduced_exp(e, e.at_least(x, EXP[e.dtype].lowest), 0)
+        tail, _, n = _reduced_exp(e, e.at_least(x, math_emitter.EXP[e.dtype].lowest), 0)
         return e.scalef(tail + 1.0, n)
     raised = 2 * e.mantissa_bits  # more than subnormals are below the smallest normal number
     bounded = e.at_least(x, -(e.exponent_bias + raised) * math.log(2))
@@ -80,14 +67,16 @@ def _exp_below_one(e: MathEmitter, x: Number) -> Number:
     return e.fma(tail, scale, scale) * 2.0**-raised
 
 
-def _reduced_exp(e: MathEmitter, x: Number, bias: int) -> tuple[Number, Number, Number]:
+def _reduced_exp(
+    e: math_emitter.MathEmitter, x: Number, bias: int
+) -> tuple[Number, Number, Number]:
     """x = n*ln(2) + r with |r| <= ln(2)/2: e^r - 1, an integer and n as a float.
 
     The bias and n are in the low bits of the integer; above them is what `_power_of_two` drops.
     Adding 1.5 * 2^mantissa_bits rounds to an integer and leaves it there, without a conversion,
     which would be undefined for NaN.
     """
-    table = EXP[e.dtype]
+    table = math_emitter.EXP[e.dtype]
     magic = _magic(e, bias)
     shifted = e.fma(x, 1 / math.log(2), magic)
     n = shifted - magic
@@ -97,29 +86,29 @@ def _reduced_exp(e: MathEmitter, x: Number, bias: int) -> tuple[Number, Number, 
     return tail, e.bits(shifted), n
 
 
-def _magic(e: MathEmitter, bias: int) -> Number:
+def _magic(e: math_emitter.MathEmitter, bias: int) -> Number:
     """The float whose low bits hold the bias, and the sum's what is added to it, rounded."""
     return e.const(1.5 * 2.0**e.mantissa_bits + bias)
 
 
-def _power_of_two(e: MathEmitter, biased: Number) -> Number:
+def _power_of_two(e: math_emitter.MathEmitter, biased: Number) -> Number:
     """2^n from an integer with n + exponent_bias in its low bits."""
     return e.from_bits(biased << e.mantissa_bits)
 
 
-def emit_expm1(e: MathEmitter, x: Number) -> Number:
+def emit_expm1(e: math_emitter.MathEmitter, x: Number) -> Number:
     """e^x - 1, exact to the last places near zero.
 
     Computed as twice its half, so that the scale is finite where the result is the largest float.
     """
-    table = EXP[e.dtype]
+    table = math_emitter.EXP[e.dtype]
     # Below, 2^-n would leave the range, and the result is -1 already.
     bounded = e.at_least(e.at_most(x, table.highest), -0.75 * e.mantissa_bits - 1)
     half = _scaled_expm1(e, bounded, 0.5)
     return (half + half).intrinsic("copysign", x)  # also for -0
 
 
-def _scaled_expm1(e: MathEmitter, x: Number, scale: float) -> Number:
+def _scaled_expm1(e: math_emitter.MathEmitter, x: Number, scale: float) -> Number:
     """scale * (e^x - 1) where 2^n * scale is a normal number: e^x - 1 = 2^n (e^r - 1) + (2^n - 1).
 
     Near zero n is 0, and nothing is subtracted.
@@ -130,13 +119,13 @@ def _scaled_expm1(e: MathEmitter, x: Number, scale: float) -> Number:
     return e.fma(tail, power, power - scale)
 
 
-def emit_sigmoid(e: MathEmitter, x: Number) -> Number:
+def emit_sigmoid(e: math_emitter.MathEmitter, x: Number) -> Number:
     """1 / (1 + e^-x), as t / (1 + t) with t = e^x where x < 0, which keeps small results."""
     power = _exp_below_one(e, -x.intrinsic("fabs"))
     return e.where_negative(x, power, 1.0) / (power + 1.0)
 
 
-def emit_log(e: MathEmitter, x: Number) -> Number:
+def emit_log(e: math_emitter.MathEmitter, x: Number) -> Number:
     """Natural logarithm: -infinity at both zeros, NaN below."""
     f, exponent = _split_near_one(e, x)
     value = _log_near_one(e, f, exponent)
@@ -145,7 +134,7 @@ def emit_log(e: MathEmitter, x: Number) -> Number:
     return x.test("ult", 0.0).choose(e.const(math.nan), value)
 
 
-def _split_near_one(e: MathEmitter, x: Number) -> tuple[Number, Number]:
+def _split_near_one(e: math_emitter.MathEmitter, x: Number) -> tuple[Number, Number]:
     """x = (1 + f) * 2^k with sqrt(1/2) <= 1 + f < sqrt(2), for x > 0: f and k, both floats."""
     bits, bias = e.mantissa_bits, e.exponent_bias
     is_subnormal = x < 2.0 ** (1 - bias)
@@ -159,7 +148,7 @@ def _split_near_one(e: MathEmitter, x: Number) -> tuple[Number, Number]:
     return near_one - 1.0, k.cast("sitofp", e.kind) + correction
 
 
-def emit_log1p(e: MathEmitter, x: Number) -> Number:
+def emit_log1p(e: math_emitter.MathEmitter, x: Number) -> Number:
     """log(1 + x), exact to the last places near zero: what 1 + x rounds away is put back."""
     shifted = x + 1.0
     f, exponent = _split_near_one(e, shifted)
@@ -173,46 +162,46 @@ def emit_log1p(e: MathEmitter, x: Number) -> Number:
     return shifted.test("ult", 0.0).choose(e.const(math.nan), value)
 
 
-def _log_near_one(e: MathEmitter, f: Number, exponent: Number) -> Number:
+def _log_near_one(e: math_emitter.MathEmitter, f: Number, exponent: Number) -> Number:
     """log((1 + f) * 2^exponent), as `_split_near_one` gives them."""
     return _log_f32(e, f, exponent) if e.dtype is DType.F32 else _log_f64(e, f, exponent)
 
 
-def _log_f32(e: MathEmitter, f: Number, exponent: Number) -> Number:
-    table = EXP[DType.F32]
+def _log_f32(e: math_emitter.MathEmitter, f: Number, exponent: Number) -> Number:
+    table = math_emitter.EXP[DType.F32]
     squared = f * f
-    tail = f * squared * e.polynomial(f, LOG_F32)
+    tail = f * squared * e.polynomial(f, math_emitter.LOG_F32)
     tail = e.fma(exponent, table.ln2_low, tail)
     tail = e.fma(squared, -0.5, tail)
     return e.fma(exponent, table.ln2_high, f + tail)
 
 
-def _log_f64(e: MathEmitter, f: Number, exponent: Number) -> Number:
+def _log_f64(e: math_emitter.MathEmitter, f: Number, exponent: Number) -> Number:
     half_square = e.const(0.5) * (f * f)
     s = f / (f + 2.0)
     z = s * s
-    remainder = z * e.polynomial(z, LOG_F64)
+    remainder = z * e.polynomial(z, math_emitter.LOG_F64)
     low = exponent * 1.90821492927058770002e-10
     inner = s * (half_square + remainder) + low
     rest = half_square - inner - f
     return exponent * 6.93147180369123816490e-01 - rest
 
 
-def emit_tanh(e: MathEmitter, x: Number) -> Number:
+def emit_tanh(e: math_emitter.MathEmitter, x: Number) -> Number:
     """Hyperbolic tangent, as t / (t + 2) with t = e^(2|x|) - 1."""
-    bounded = e.at_most(x.intrinsic("fabs"), TANH_ONE[e.dtype])
+    bounded = e.at_most(x.intrinsic("fabs"), math_emitter.TANH_ONE[e.dtype])
     power = _scaled_expm1(e, bounded + bounded, 1.0)
     return (power / (power + 2.0)).intrinsic("copysign", x)  # also for -0
 
 
-def emit_erf(e: MathEmitter, x: Number) -> Number:
+def emit_erf(e: math_emitter.MathEmitter, x: Number) -> Number:
     """Error function, f32 only: 1 - e^-(t + t q(t)) for t = |x|, and the sign of x."""
-    t = e.at_most(x.intrinsic("fabs"), ERF_F32_ONE)
-    exponent = e.fma(t, e.polynomial(t, ERF_F32_Q), t)
+    t = e.at_most(x.intrinsic("fabs"), math_emitter.ERF_F32_ONE)
+    exponent = e.fma(t, e.polynomial(t, math_emitter.ERF_F32_Q), t)
     return _scaled_expm1(e, -exponent, 1.0).intrinsic("copysign", x)
 
 
-def emit_fmod(e: MathEmitter, x: Number, y: Number) -> Number:
+def emit_fmod(e: math_emitter.MathEmitter, x: Number, y: Number) -> Number:
     """The remainder of x / y with the sign of x, exact; where the processor fuses multiply-adds.
 
     The whole part of a quotient below 2^22 is right or, where rounding took it to the next whole
@@ -230,29 +219,29 @@ _SIGN_BIT = 31
 _MAGIC = 1.5 * 2**23  # adding it rounds to a whole number, which is then in the lowest bits
 
 
-def emit_sin(e: MathEmitter, x: Number) -> Number:
+def emit_sin(e: math_emitter.MathEmitter, x: Number) -> Number:
     """Sine: the quadrant decides the sign, and whether it is a sine or a cosine there."""
     near = _of_quadrant(e, x, 0)
     kept = x.equals(0.0).choose(x, near)  # -0
     return _near_or_library(e, "sin", x, kept)
 
 
-def emit_cos(e: MathEmitter, x: Number) -> Number:
+def emit_cos(e: math_emitter.MathEmitter, x: Number) -> Number:
     """Cosine: the sine a quadrant later."""
     return _near_or_library(e, "cos", x, _of_quadrant(e, x, 1))
 
 
-def _of_quadrant(e: MathEmitter, x: Number, ahead: int) -> Number:
+def _of_quadrant(e: math_emitter.MathEmitter, x: Number, ahead: int) -> Number:
     """sin(x + ahead * pi/2) for |x| <= FAR_F32."""
     raised = e.fma(x, 2 / math.pi, _MAGIC)
     n = raised - _MAGIC
     r = x
-    for part in HALF_PI_F32:
+    for part in math_emitter.HALF_PI_F32:
         r = e.fma(n, -part, r)
     square = r * r
-    sine = e.fma(r * square, e.polynomial(square, SIN_F32_Q), r)
+    sine = e.fma(r * square, e.polynomial(square, math_emitter.SIN_F32_Q), r)
     flat = e.fma(square, -0.5, 1.0)
-    cosine = e.fma(square * square, e.polynomial(square, COS_F32_Q), flat)
+    cosine = e.fma(square * square, e.polynomial(square, math_emitter.COS_F32_Q), flat)
     quadrant = e.bits(raised) + ahead
     is_odd = quadrant << _SIGN_BIT
     value = e.where_negative(e.from_bits(is_odd), cosine, sine)
@@ -260,20 +249,20 @@ def _of_quadrant(e: MathEmitter, x: Number, ahead: int) -> Number:
     return e.from_bits(e.bits(value).apply("xor", sign))
 
 
-def _near_or_library(e: MathEmitter, name: str, x: Number, near: Number) -> Number:
+def _near_or_library(e: math_emitter.MathEmitter, name: str, x: Number, near: Number) -> Number:
     """The vector code up to FAR_F32; beyond, for infinity and for NaN, the C library."""
-    is_far = x.intrinsic("fabs").test("ugt", FAR_F32)
+    is_far = x.intrinsic("fabs").test("ugt", math_emitter.FAR_F32)
     return e.rarely(is_far, lambda: e.library(name, x), near)
 
 
-def emit_atan(e: MathEmitter, x: Number) -> Number:
+def emit_atan(e: math_emitter.MathEmitter, x: Number) -> Number:
     """Arc tangent: pi/2 - atan(1/t) where t = |x| is above 1, and the sign of x."""
     t = x.intrinsic("fabs")
     is_steep = t > 1.0
     z = is_steep.choose(e.const(-1.0) / t, t)
     base = is_steep.choose(e.const(math.pi / 2), 0.0)
     square = z * z
-    value = e.fma(z * square, e.polynomial(square, ATAN_F32_Q), z)
+    value = e.fma(z * square, e.polynomial(square, math_emitter.ATAN_F32_Q), z)
     return (base + value).intrinsic("copysign", x)
 
 
@@ -325,7 +314,7 @@ def math_function(name: str, dtype: DType, lanes: int, target: CpuTarget) -> Mat
             stage="codegen", where=f"function {name}", reason="there is no code for it"
         )
     arity = 2 if name in LIBM_BINARY else 1
-    emitter = MathEmitter(name, arity, dtype, lanes, target)
+    emitter = math_emitter.MathEmitter(name, arity, dtype, lanes, target)
     kernel = _VECTOR.get((name, dtype))
     if kernel is None or (kernel is emit_fmod and not target.fma):
         emitter.finish(emitter.library(name, *emitter.parameters))

@@ -28,20 +28,11 @@ from tensorwright.codegen.analysis.tiles import (
     reads_by_lane,
     tile_width,
 )
+from tensorwright.codegen.llvm import tiles
 from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.buffers import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, intrinsics_of, write_region
 from tensorwright.codegen.llvm.text import Function, Val, memory_type
-from tensorwright.codegen.llvm.tiles import (
-    MOST_SUMS,
-    Matrix,
-    Tiles,
-    all_matrices,
-    cleared_buffer,
-    instruction_of,
-    matrices_of,
-    row_step,
-)
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.codegen.statements import StatementWalk, scoped
 from tensorwright.expr import Condition, Fn, Index, Value, free_vars, substitute
@@ -70,7 +61,7 @@ class Statements(Values, StatementWalk[Val]):
         self.facts = kernel.facts
         self.is_parallel = is_parallel
         self.frame_bytes = 0
-        self.tiles = Tiles(function)
+        self.tiles = tiles.Tiles(function)
 
     def _prefetch(self, prefetch: loop.Prefetch) -> None:
         self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
@@ -250,7 +241,7 @@ class Statements(Values, StatementWalk[Val]):
     @contextmanager
     def _in_tiles(self, nest: loop.For) -> Iterator[None]:
         """Configure tiles around a loop that multiplies matrices, and keep its sums in them."""
-        matrices = frozenset() if self.lanes > 1 else all_matrices(nest, self.target)
+        matrices = frozenset() if self.lanes > 1 else tiles.all_matrices(nest, self.target)
         if len(matrices) != 1:  # one configuration is for one shape
             yield
             return
@@ -277,11 +268,11 @@ class Statements(Values, StatementWalk[Val]):
 
     def _begin_at_zero(self, part: loop.Stmt, following: loop.Stmt | None) -> bool:
         """Whether a statement clears the sums that a loop behind it keeps in tiles, and no more."""
-        buffer = cleared_buffer(part)
+        buffer = tiles.cleared_buffer(part)
         if buffer is None or not isinstance(following, loop.For) or not self.tiles.is_configured:
             return False
         is_kept = self.facts.kind(following) in (ForKind.SERIAL, ForKind.UNROLLED)
-        products = all_matrices(following, self.target)
+        products = tiles.all_matrices(following, self.target)
         if not is_kept or self.facts.is_once(following) or len(products) != 1:
             return False
         (product,) = products
@@ -290,21 +281,21 @@ class Statements(Values, StatementWalk[Val]):
         is_own = all(name == buffer.name for name, _ in sums)
         return is_own and elements == element_count(buffer)
 
-    def _held_sums(self, nest: loop.For) -> dict[tuple[str, Index], Matrix]:
+    def _held_sums(self, nest: loop.For) -> dict[tuple[str, Index], tiles.Matrix]:
         """The sums that tiles hold for all of a loop; none if there are too many, or others."""
         sums = None if self.tiles.sums else self._sums_of(nest, frozenset())
-        return sums if sums and len(sums) <= MOST_SUMS else {}
+        return sums if sums and len(sums) <= tiles.MOST_SUMS else {}
 
     def _sums_of(
         self, statement: loop.Stmt, moving: frozenset[str]
-    ) -> dict[tuple[str, Index], Matrix] | None:
+    ) -> dict[tuple[str, Index], tiles.Matrix] | None:
         """The sums to which a loop over products of matrices adds, each time the same ones; None
         if they move with one of the loops, or if it does something else, too.
         """
-        parts: list[dict[tuple[str, Index], Matrix] | None] = []
+        parts: list[dict[tuple[str, Index], tiles.Matrix] | None] = []
         match statement:
-            case loop.Call() if product := matrices_of(statement, self.target):
-                sums = self._matrix(statement.windows[0], row_step(product))
+            case loop.Call() if product := tiles.matrices_of(statement, self.target):
+                sums = self._matrix(statement.windows[0], tiles.row_step(product))
                 is_same = moving.isdisjoint(var.name for var in free_vars(sums.position[1]))
                 parts.append({sums.position: sums} if is_same else None)
             case loop.Block(statements):
@@ -318,7 +309,7 @@ class Statements(Values, StatementWalk[Val]):
                 parts.append(self._sums_of(body, moving | {var.name}))
             case _:
                 parts.append(None)
-        merged: dict[tuple[str, Index], Matrix] = {}
+        merged: dict[tuple[str, Index], tiles.Matrix] = {}
         for part in parts:
             if part is None:
                 return None
@@ -335,8 +326,10 @@ class Statements(Values, StatementWalk[Val]):
         numbers = {var: value for var, value in given.items() if isinstance(value, int)}
         return window.buffer.name, substitute(index, numbers)
 
-    def _matrix(self, first: loop.Window, step: str) -> Matrix:
-        return Matrix(self._position_of(first), self.address(first.buffer, first.indices), step)
+    def _matrix(self, first: loop.Window, step: str) -> tiles.Matrix:
+        return tiles.Matrix(
+            self._position_of(first), self.address(first.buffer, first.indices), step
+        )
 
     def _row_step(self, first: loop.Window, second: loop.Window) -> str:
         """The bytes from the first row of data to the second one."""
@@ -344,16 +337,16 @@ class Statements(Values, StatementWalk[Val]):
         return self.scalar(self.evaluate(step * first.buffer.dtype.size_bytes))
 
     def _call(self, call: loop.Call) -> None:
-        product = None if self.lanes > 1 else matrices_of(call, self.target)
+        product = None if self.lanes > 1 else tiles.matrices_of(call, self.target)
         if product is not None:
             sums, row, next_row, *_, weights = call.windows
-            own = row_step(product)
+            own = tiles.row_step(product)
             steps = own, self._row_step(row, next_row), own
             operands = (
                 self._matrix(*each) for each in zip((sums, row, weights), steps, strict=True)
             )
             with self.tiles.configured(product):
-                self.tiles.multiply(instruction_of(product), *operands)
+                self.tiles.multiply(tiles.instruction_of(product), *operands)
             for name in self.facts.written(call.meaning):
                 self.function.forget(name)
             return

@@ -14,16 +14,8 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tensorwright import base
 from tensorwright.artifacts import backend_of, build_cached
-from tensorwright.base import (
-    KNOBS,
-    CpuTarget,
-    Target,
-    available_cores,
-    is_dumped,
-    knobs,
-    override,
-)
 from tensorwright.graph import Workload, bind_workload
 from tensorwright.records import Setting
 from tensorwright.tuning.selection.predictor import open_predictor
@@ -37,9 +29,11 @@ _LIMIT_S = 3600.0
 def working_ahead(workloads: Sequence[Workload], setting: Setting) -> Iterator[None]:
     """Let another process work inside the block, if there is enough to do and a core for it."""
     end = _nothing
-    is_seen = is_dumped(*knobs.DUMP_STAGES)  # results come through caches
-    can_help = isinstance(setting.target, CpuTarget) and knobs.KERNEL_CACHE.get() and not is_seen
-    if can_help and available_cores() > 1:
+    is_seen = base.is_dumped(*base.knobs.DUMP_STAGES)  # results come through caches
+    can_help = (
+        isinstance(setting.target, base.CpuTarget) and base.knobs.KERNEL_CACHE.get() and not is_seen
+    )
+    if can_help and base.available_cores() > 1:
         end = _start(workloads, setting)
     try:
         yield
@@ -50,14 +44,14 @@ def working_ahead(workloads: Sequence[Workload], setting: Setting) -> Iterator[N
 def suppose(workloads: Callable[[], Iterable[Workload]], setting: Setting) -> None:
     """Let a started process choose for workloads that a network probably has."""
     processes = importlib.import_module("tensorwright.processes")
-    if processes.has_spare() and isinstance(setting.target, CpuTarget):
+    if processes.has_spare() and isinstance(setting.target, base.CpuTarget):
         job = processes.Job(choose_backwards, _arguments(workloads(), setting))
         processes.occupy_spare(job, _LIMIT_S)
 
 
 def get_ready(setting: Setting, values: Mapping[str, Any]) -> None:
     """Load the modules of `work_backwards`; `values` are those of knobs."""
-    with override(**values):
+    with base.override(**values):
         open_predictor(setting.target, setting.threads, is_cold=True)
         backend_of(setting.target)
 
@@ -76,11 +70,11 @@ def _start(workloads: Sequence[Workload], setting: Setting) -> Callable[[], None
 
 
 def _arguments(workloads: Iterable[Workload], setting: Setting) -> tuple[Any, ...]:
-    values = {knob.name: knob.get() for knob in KNOBS}
+    values = {knob.name: knob.get() for knob in base.KNOBS}
     return _to_build(workloads, setting.target), setting, values
 
 
-def _to_build(workloads: Iterable[Workload], target: Target) -> list[Workload]:
+def _to_build(workloads: Iterable[Workload], target: base.Target) -> list[Workload]:
     """The different workloads for which kernels are built, in the order of first use."""
     different: dict[str, Workload] = {}
     for each in workloads:
@@ -97,7 +91,7 @@ def choose_backwards(
     workloads: Sequence[Workload], setting: Setting, values: Mapping[str, Any]
 ) -> None:
     """Choose for untuned workloads, the last one first; `values` are those of knobs."""
-    with override(**values):
+    with base.override(**values):
         predictor = open_predictor(setting.target, setting.threads, is_cold=True)
         assert predictor is not None, "the caller has prices"
         for workload in reversed(workloads):
@@ -108,7 +102,7 @@ def work_backwards(
     workloads: Sequence[Workload], setting: Setting, values: Mapping[str, Any]
 ) -> None:
     """Choose and build untuned workloads, the last one first; `values` are those of knobs."""
-    with override(**values):
+    with base.override(**values):
         for workload in reversed(workloads):
             chosen = Chooser(setting, is_cold=True).unmeasured(workload)
             build_cached(workload, chosen.schedule, setting.target)

@@ -33,7 +33,7 @@ from tensorwright.tuning.space.templates import (
     unregister_template,
 )
 from tensorwright.tuning.space.templates.configuration import annotations_of, orders_of, split_sizes
-from tensorwright.tuning.space.templates.product import has_product, open_product
+from tensorwright.tuning.space.templates.cpu import has_product, open_product
 
 N, M, K = 12, 32, 20
 

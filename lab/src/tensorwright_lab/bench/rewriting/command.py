@@ -24,30 +24,14 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import write_objects
 from tensorwright.compile_options import Shapes
 from tensorwright.rewriting.candidates import CostKind, SearchKind
+from tensorwright_lab.bench import options
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.options import (
-    check_resume,
-    check_same_run,
-    of_builds,
-    peers_option,
-    same_build_option,
-)
+from tensorwright_lab.bench.rewriting import runs
 from tensorwright_lab.bench.rewriting.rows import (
     RewriteRow,
     print_rewrite,
     read_rewrite,
     write_rewrite,
-)
-from tensorwright_lab.bench.rewriting.runs import (
-    DEFAULT_PEERS,
-    SIZES,
-    GrowthRow,
-    Plan,
-    bench_rewriting,
-    growth_row,
-    in_own_process,
-    print_growth,
-    search_repeated,
 )
 from tensorwright_lab.suites import REWRITING, SUITES, suite
 
@@ -99,7 +83,7 @@ _MOST_SECONDS = 86_400
 @click.option(
     "--minutes", type=Minutes(), help="Tune both networks of one that changed, each so long."
 )
-@peers_option("onnxruntime if not given")
+@options.peers_option("onnxruntime if not given")
 @click.option("--growth", is_flag=True, help="Search repeated blocks, ever more of them.")
 @click.option(
     "--size",
@@ -119,7 +103,7 @@ _MOST_SECONDS = 86_400
 @shapes_option
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished models of that file.")
-@same_build_option
+@options.same_build_option
 def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
@@ -163,10 +147,10 @@ def command(
     if growth:
         unused = ("rounds", "tuned", "records", "input_shapes")
         refuse_given(unused, because="--growth searches networks of its own, and runs nothing")
-    check_resume(resume, json_path)
+    options.check_resume(resume, json_path)
     check_writable(json_path, *models, records)
     usual_s = _MOST_SECONDS if growth else None
-    plan = Plan(
+    plan = runs.Plan(
         target,
         threads_of(threads),
         seed,
@@ -181,10 +165,10 @@ def command(
         measure,
         nodes,
         minutes,
-        peers or DEFAULT_PEERS,
+        peers or runs.DEFAULT_PEERS,
     )
     if growth:
-        _grow(sorted(set(sizes)) or list(SIZES), plan, json_path)
+        _grow(sorted(set(sizes)) or list(runs.SIZES), plan, json_path)
         return
     chosen = suites or (() if models else (REWRITING,))
     names = tuple(dict.fromkeys((*models, *(each for name in chosen for each in suite(name)))))
@@ -193,7 +177,7 @@ def command(
     _compare(names, plan, json_path, resume, same_build)
 
 
-def _head(plan: Plan) -> dict[str, object]:
+def _head(plan: runs.Plan) -> dict[str, object]:
     return {
         **describe_machine(plan.target, measure_ceiling(plan.target, plan.threads)),
         "peers": list(plan.peers),
@@ -211,7 +195,7 @@ def _head(plan: Plan) -> dict[str, object]:
 
 
 def _compare(
-    names: tuple[str, ...], plan: Plan, path: str | None, resume: bool, same_build: bool
+    names: tuple[str, ...], plan: runs.Plan, path: str | None, resume: bool, same_build: bool
 ) -> None:
     """A row for each network, kept as soon as it is there."""
     head = _head(plan) if path is not None else {}
@@ -220,7 +204,7 @@ def _compare(
     left = [name for name in names if row_name(name) not in done]
     start = time.monotonic()
     for number, name in enumerate(left, 1):
-        rows.append(bench_rewriting(name, plan))
+        rows.append(runs.bench_rewriting(name, plan))
         _note(rows[-1], len(left) - number, (time.monotonic() - start) / number)
         if path is not None:
             write_rewrite(path, rows, head)
@@ -235,9 +219,9 @@ def _kept_rows(path: str, head: Mapping[str, object], same_build: bool) -> list[
     Raises:  UsageError if that was not this machine and way of measuring.
     """
     before, rows = read_rewrite(path)
-    check_same_run(path, before, head, _SAME_RUN)
+    options.check_same_run(path, before, head, _SAME_RUN)
     good = [row for row in rows if not (row.failure or row.ours.failure or row.is_wrong)]
-    return of_builds(good, same_build)
+    return options.of_builds(good, same_build)
 
 
 def _note(row: RewriteRow, left: int, each_s: float) -> None:
@@ -254,13 +238,13 @@ def _note(row: RewriteRow, left: int, each_s: float) -> None:
     click.echo(f"{row.model}: {told}{rest}", err=True)
 
 
-def _grow(sizes: list[int], plan: Plan, path: str | None) -> None:
+def _grow(sizes: list[int], plan: runs.Plan, path: str | None) -> None:
     head = _head(plan) if path is not None else {}
-    rows: list[GrowthRow] = []
+    rows: list[runs.GrowthRow] = []
     for size in sizes:
-        searched = in_own_process(search_repeated, size, plan)
-        rows.append(growth_row(searched, rows[-1] if rows else None))
+        searched = runs.in_own_process(runs.search_repeated, size, plan)
+        rows.append(runs.growth_row(searched, rows[-1] if rows else None))
         click.echo(f"{rows[-1].operators} operators: {rows[-1].search_s:.2f} s", err=True)
         if path is not None:
             write_objects(path, head, [asdict(row) for row in rows])
-    print_growth(rows)
+    runs.print_growth(rows)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorwright.farm import Payload
+from tensorwright_lab.rule_generation.enumerate import shards
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
     Chunk,
@@ -26,13 +27,6 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
 from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits
 from tensorwright_lab.rule_generation.enumerate.classes import Batch, Places
 from tensorwright_lab.rule_generation.enumerate.plan import Plan
-from tensorwright_lab.rule_generation.enumerate.shards import (
-    Words,
-    in_order,
-    owned,
-    owners_of,
-    shard,
-)
 from tensorwright_lab.rule_generation.enumerate.state import ValueStore
 
 _OWNER_EFFORT = 0.3
@@ -56,7 +50,7 @@ class LastLevel:
         """The applications that have the fingerprint of an older class, or of another one."""
         chunks = chunks_of(self.plan.blocks)
         tried = sum(len(block) for chunk in chunks for block in chunk)
-        owners = owners_of(tried)
+        owners = shards.owners_of(tried)
         words = self.units.complete(
             "words",
             lambda at: self._shard(chunks[at], 0, owners),
@@ -73,17 +67,19 @@ class LastLevel:
     def _shard(self, chunk: Chunk, sample: int, owners: int = 1) -> Payload:
         shares_files = self.units.farm.shares_files
         row, samples = self.plan.table.row, (sample,)
-        return shard(chunk, self.store, row, samples, self.seed, owners, shares_files=shares_files)
+        return shards.shard(
+            chunk, self.store, row, samples, self.seed, owners, shares_files=shares_files
+        )
 
     def _of_owner(self, owner: int, owners: int, words: Sequence[str]) -> Payload:
-        older = owned(self.plan.table.key[:, 0], owner, owners)
+        older = shards.owned(self.plan.table.key[:, 0], owner, owners)
         runs = (self.units.folder.unit(name, (owner,)).blobs[0] for name in words)
         return Payload(blobs=(older.tobytes(), *runs))
 
     def _second_words(self, chunks: Sequence[Chunk], met: Sequence[str]) -> Batch:
         """The applications that collide, shard by shard, with both words."""
         of_owners = [self.units.folder.unit(name).blobs for name in met]
-        entries = [in_order(blobs) for blobs in zip(*of_owners, strict=True)]
+        entries = [shards.in_order(blobs) for blobs in zip(*of_owners, strict=True)]
         pairs = zip(chunks, entries, strict=True)
         colliding = [(tuple(_parts(chunk, places)), words) for chunk, (places, words) in pairs]
         colliding = [(blocks, words) for blocks, words in colliding if blocks]
@@ -94,7 +90,7 @@ class LastLevel:
         )
         batches = []
         for name, (blocks, first) in zip(names, colliding, strict=True):
-            second: Words = np.frombuffer(self.units.folder.unit(name).blobs[0], np.uint64)
+            second: shards.Words = np.frombuffer(self.units.folder.unit(name).blobs[0], np.uint64)
             batches.append(batch_of(blocks, np.stack([first, second], axis=1)))
         return Batch.joined(batches)
 

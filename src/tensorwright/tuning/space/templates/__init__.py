@@ -1,6 +1,6 @@
 """Templates: schedules with named knobs, written by a person, as in AutoTVM.
 
-Read `template.py` first (the protocol), then `configuration.py` (its knobs), `direct.py` (one
+Read `template.py` first (the protocol), then `configuration.py` (its knobs), `cpu.py` (some
 of ours) and `space.py` (all of them).
 """
 

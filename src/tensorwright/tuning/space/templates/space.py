@@ -27,7 +27,7 @@ from tensorwright.tuning.space.defaults.winograd_sizes import Portion
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, distinct
 from tensorwright.tuning.space.steps import inline_elementwise
 from tensorwright.tuning.space.templates.configuration import Configuration
-from tensorwright.tuning.space.templates.direct import DIRECT, IM2COL, SPATIAL_PACK, WINDOW
+from tensorwright.tuning.space.templates.cpu import DIRECT, IM2COL, SPATIAL_PACK, WINDOW
 from tensorwright.tuning.space.templates.gpu import GPU_TEMPLATES
 from tensorwright.tuning.space.templates.template import Template, own_templates
 

@@ -6,13 +6,12 @@ from tensorwright.tuning.space.derived.rules.batched_winograd import use_batched
 from tensorwright.tuning.space.derived.rules.cross_threads import (
     factor_reduction, reduce_across_threads,
 )
-from tensorwright.tuning.space.derived.rules.matrix_tiling import tile_matrices
+from tensorwright.tuning.space.derived.rules.matrix_tiling import tile_matrices, tile_windows
 from tensorwright.tuning.space.derived.rules.thread_tiling import split_over_blocks, tile_in_threads
 from tensorwright.tuning.space.derived.rules.tiling import (
     add_cache_write, always_inline, fold_constants, simplify_constants, skip, skip_given, tile,
     tile_fused,
 )
-from tensorwright.tuning.space.derived.rules.window_tiling import tile_windows
 
 SKETCH_RULES = (
     *(fold_constants, always_inline, simplify_constants, factor_reduction),
