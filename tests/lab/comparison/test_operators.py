@@ -22,7 +22,7 @@ from tensorwright_lab.comparison import (
     require_peer,
 )
 from tensorwright_lab.comparison import operators as op_compare
-from tensorwright_lab.competitors import ours as op_ours
+from tensorwright_lab.competitors import our_operators as op_ours
 from tensorwright_lab.competitors import torch_eager_operators as op_torch
 
 FAMILIES = tuple(dict.fromkeys(case.family for case in zoo.operator_cases()))

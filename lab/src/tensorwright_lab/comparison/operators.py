@@ -22,7 +22,7 @@ from tensorwright.peers.process.process import PeerProcess, is_held
 from tensorwright.peers.process.protocol import Arrays, PeerFailed, find_kind, max_rel_error
 from tensorwright.peers.process.rotation import Failure, Timing, rotate
 from tensorwright_lab import zoo
-from tensorwright_lab.competitors.ours import FACTORY as OUR_FACTORY
+from tensorwright_lab.competitors.our_operators import FACTORY as OUR_FACTORY
 
 OURS = "ours"
 PYTORCH = "pytorch"
