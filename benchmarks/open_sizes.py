@@ -21,12 +21,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from itertools import permutations
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import geometric_mean, median
 
 import numpy as np
 import onnx
+
+from tensorwright.peers.process import Failure, PeerProcess, rotate
 
 _IDS = {0: "batch", 1: "sequence"}
 _CACHE = {0: "batch", 2: "past"}
@@ -61,33 +63,6 @@ NETWORKS: Mapping[str, tuple[str, dict[str, dict[int, str]], dict[str, str]]] = 
     ),
 }
 _MOST_WORK = 600_000  # products of sizes beyond which a call takes many seconds
-
-CHILD = """
-import json, sys, time
-import numpy as np
-kind, path, inputs = sys.argv[1:4]
-arrays = dict(np.load(inputs))
-if kind == "onnxruntime":
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(sys.argv[4])
-    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    run = lambda: session.run(None, arrays)
-else:
-    import tensorwright
-    bound = tensorwright.load(path, threads=int(sys.argv[4])).bind(arrays)
-    run = bound.run
-run(); run()
-print("ready", flush=True)
-for line in sys.stdin:
-    run()  # threads of who ran before may still wait actively, and caches hold what is theirs
-    end, times = time.perf_counter() + float(line), []
-    while not times or time.perf_counter() < end:
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    print(json.dumps(times), flush=True)
-"""
 
 EXPORT = """
 import io, sys, warnings, json
@@ -160,14 +135,13 @@ def _network(name: str, folder: Path, given: argparse.Namespace) -> dict[str, ob
     open_s = float(_python(COMPILE, str(model), *how, **home))
     rows, static_s = [], []
     for values in points:
-        inputs, one = folder / "inputs.npz", folder / "static.tw"
-        np.savez(inputs, **_inputs(model, values, generator))
+        inputs, one = _inputs(model, values, generator), folder / "static.tw"
         fixed = json.dumps({size: str(value) for size, value in values.items()})
         home["TENSORWRIGHT_HOME"] = str(folder / f"home_{len(rows)}")
         how = (str(one), fixed, threads, minutes, "null")
         static_s.append(float(_python(COMPILE, str(model), *how, **home)))
         paths = {"open": any_size, "static": one, "onnxruntime": model}
-        times = _turns(paths, inputs, given.seconds, threads)
+        times = _turns(paths, inputs, given.seconds, given.threads)
         row = {
             "static": times["static"] / times["open"],
             "peer": times["onnxruntime"] / times["open"],
@@ -216,36 +190,22 @@ def _inputs(
 
 
 def _turns(
-    paths: Mapping[str, Path], inputs: Path, seconds: float, threads: str
+    paths: Mapping[str, Path], inputs: Mapping[str, np.ndarray], seconds: float, threads: int
 ) -> dict[str, float]:
-    """The median of each competitor, in a turn for each order of the three."""
-    children = {
-        kind: subprocess.Popen(
-            [sys.executable, "-c", CHILD, kind, str(path), str(inputs), threads],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for kind, path in paths.items()
-    }
-    times: dict[str, list[float]] = {kind: [] for kind in paths}
-    try:
-        for child in children.values():
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-        orders = tuple(permutations(children))
-        for kind in (kind for order in orders for kind in order):
-            child = children[kind]
-            assert child.stdin is not None
-            assert child.stdout is not None
-            child.stdin.write(f"{seconds / len(orders)}\n")
-            child.stdin.flush()
-            times[kind] += json.loads(child.stdout.readline())
-    finally:
-        for child in children.values():
-            child.kill()
-            child.wait()
-    return {kind: median(each) for kind, each in times.items()}
+    """The median of each competitor, in a process of its own; they take turns."""
+    with ExitStack() as stack:
+        processes = []
+        for name, path in paths.items():
+            kind = "ours" if path.suffix == ".tw" else name
+            process = stack.enter_context(PeerProcess(name, kind))
+            process.load(str(path), threads)
+            process.check(inputs)
+            processes.append(process)
+        times = rotate(processes, limit_s=seconds * len(processes))
+    for each in times:
+        if isinstance(each, Failure):
+            raise SystemExit(f"{each.name}: {each.reason}")
+    return {name: each.median_s for name, each in zip(paths, times, strict=True)}
 
 
 def _python(text: str, *arguments: str, **variables: str) -> str:

@@ -76,6 +76,7 @@ from tensorwright.runtime.measuring.call_costs import measure_rates
 from tensorwright.schedule import format_trace, parse_trace
 from tensorwright_lab.cards import product as product_by_tiles
 from tensorwright_lab.cards import product_tiles
+from tensorwright_lab.cards.kernels import softmax as softmax_by_threads
 from tensorwright_lab.zoo import load_light
 
 NETWORKS = ("squeezenet", "resnet50")
@@ -185,12 +186,7 @@ def product(name: str, is_small: bool) -> KernelCase:
 def softmax(is_small: bool) -> KernelCase:
     """A block for each row: lanes of a warp exchange their maxima and their sums."""
     rows, columns = (8, 64) if is_small else (16384, 1024)
-    x = expr.placeholder("x", (rows, columns))
-    j, k = expr.reduce_axis("j", columns), expr.reduce_axis("k", columns)
-    top = expr.compute("top", (rows,), lambda i: expr.max_over(x[i, j], j))
-    e = expr.compute("e", (rows, columns), lambda i, j: expr.exp(x[i, j] - top[i]))
-    total = expr.compute("total", (rows,), lambda i: expr.sum_over(e[i, k], k))
-    out = expr.compute("out", (rows, columns), lambda i, j: e[i, j] / total[i])
+    out = softmax_by_threads(rows, columns).output
     trace = """compute_inline(e)
 split(top, j, [32])
 rfactor(top, j_i)
