@@ -22,7 +22,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from statistics import median
@@ -370,12 +370,16 @@ class Row:
 
 
 class LoadedCase:
-    """A case built, with buffers of its own; `call` runs it once on one thread."""
+    """A case built, with buffers of its own; `call` runs it once on one thread.
 
-    def __init__(self, case: Case, target: CpuTarget) -> None:
+    object_code   of the same text, made in another way
+    """
+
+    def __init__(self, case: Case, target: CpuTarget, object_code: bytes = b"") -> None:
         self.output = case.output(target)
         self.inputs = _draw(self.output)
-        self._built = build_case(self.output, case.trace(target), target)
+        built = build_case(self.output, case.trace(target), target)
+        self._built = replace(built, object_code=object_code or built.object_code)
         self._kernel = load_kernel(self._built)
         self._arena = empty_bytes(ARENA_BYTES)
         self._used_bytes = 0
@@ -434,11 +438,16 @@ def _draw(output: expr.Compute) -> dict[expr.Placeholder, expr.Array]:
     }
 
 
-def build_case(output: expr.Compute, trace: str, target: CpuTarget) -> Kernel:
-    """From expression and trace to object code; weights named w are constants."""
+def request_of(output: expr.Compute, trace: str, target: CpuTarget) -> BuildRequest:
+    """An expression and a trace; weights named w are constants."""
     tensors = expr.topological_order(output)
     constants = frozenset(t.name for t in tensors if t.name == "w")
-    return build(BuildRequest("kernel", tensors, (output,), constants, trace, target))
+    return BuildRequest("kernel", tensors, (output,), constants, trace, target)
+
+
+def build_case(output: expr.Compute, trace: str, target: CpuTarget) -> Kernel:
+    """From expression and trace to object code."""
+    return build(request_of(output, trace, target))
 
 
 def ours(

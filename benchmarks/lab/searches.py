@@ -28,6 +28,7 @@ from tensorwright.tuning.space import Space, SpaceKind
 from tensorwright.tuning.strategies import Strategy
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import TaskState
+from tensorwright_lab.judging import Bench, build_all, measure_in_turns
 
 ROUND = 16
 THREADS = 2
@@ -97,16 +98,11 @@ class Lab:
         What was measured once was measured in a quiet moment or not, and a search ends with what
         was lucky.
         """
-        requests = [build_request(task.workload, each, self.target) for each in traces]
-        built = zip(traces, self._builder.build(requests), strict=True)
-        kernels = {trace: one for trace, one in built if isinstance(one, Kernel)}
-        samples: dict[str, list[float]] = {trace: [] for trace in kernels}
-        with hold_turn():
-            for _ in range(TURNS):
-                for trace, kernel in kernels.items():
-                    found = self._measure_once(task, kernel, math.inf)
-                    samples[trace].append(found.time_s)
-        return {trace: median(times_s) for trace, times_s in samples.items()}
+        bench = Bench(self._builder, self._runner, self.target, self.threads)
+        built = build_all(task.workload, traces, bench)
+        kernels = {trace: one for trace, one in built.items() if isinstance(one, Kernel)}
+        measured = measure_in_turns(task.workload, kernels, bench, TURNS)
+        return {trace: median(one.times_s) for trace, one in measured.items() if one.times_s}
 
     def _measure(self, task: Task, result: measuring.BuildResult) -> Known:
         if not isinstance(result, Kernel):
