@@ -8,16 +8,14 @@ the one that is kept is fitted to all networks, as the one that was judged to fo
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tensorwright.base import MachineError
 from tensorwright.machine import Machine
-from tensorwright.tuning.models import Forest
+from tensorwright.tuning.models import Forest, lightgbm_grow
 from tensorwright.tuning.time_model import Policy, TimeModel, TrainedKeys
 from tensorwright_lab.pretraining.conditions import Conditions, MeasuringMachine
 from tensorwright_lab.pretraining.programs import (
@@ -34,9 +32,10 @@ from tensorwright_lab.pretraining.time_loss import (
     TimeTreeSettings,
     UpperLoss,
     accuracy_of,
+    row_slopes,
+    weights_of,
 )
 
-TREES_MODULE = "tensorwright_lab.pretraining.lightgbm_rows"
 HELD_OUT = 5
 """One network of this many is held out."""
 WITHOUT = "without"
@@ -179,17 +178,18 @@ def _fit_both(programs: Programs, settings: TimeTreeSettings) -> tuple[Forest, F
 
 
 def _fit(programs: Programs, loss: TimeLoss, settings: TimeTreeSettings) -> Forest:
-    try:
-        module = importlib.import_module(TREES_MODULE)
-    except (ImportError, OSError) as error:
-        raise MachineError(
-            stage="time model",
-            where="training",
-            reason=f"LightGBM cannot be loaded ({error})",
-            remedy="install lightgbm and libgomp",
-        ) from None
-    forest: Forest = module.fit(programs, loss, settings)
-    return forest
+    """Trees that, added to the base of each statement, make the loss of the programs small.
+
+    Equal arguments give equal trees, whatever the number of threads.
+    """
+    weights = weights_of(programs)
+
+    def slopes(values: Any, _: Any) -> Any:
+        predicted, shares = programs.total(values)
+        return row_slopes(programs, shares, loss.slopes(programs, weights, predicted))
+
+    more = {"min_sum_hessian_in_leaf": 0.01, "num_threads": settings.threads}
+    return lightgbm_grow("time model")(programs.rows, slopes, settings, more)
 
 
 def _values(forest: Forest, programs: Programs) -> Column:

@@ -6,7 +6,6 @@ each, what they took is put beside what else could have been taken there.
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +15,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.base import MachineError
 from tensorwright.records import Record, Status
-from tensorwright.tuning.models import Forest
+from tensorwright.tuning.models import lightgbm_grow
 from tensorwright.tuning.models.protocol import GrowthSettings
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 from tensorwright_lab.proposing.model import ProposingModel
@@ -157,7 +155,7 @@ def _decision(
     return Examples(rows, counts, taken / taken.sum(), np.array([weight]))
 
 
-TREES_MODULE = "tensorwright_lab.proposing.lightgbm_ways"
+_LEAST_HESSIAN = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +184,16 @@ def fit(
 
     Raises:  MachineError where LightGBM cannot be loaded.
     """
-    try:
-        module = importlib.import_module(TREES_MODULE)
-    except (ImportError, OSError) as error:
-        raise MachineError(
-            stage="proposing model",
-            where="training",
-            reason=f"LightGBM cannot be loaded ({error})",
-            remedy="install lightgbm and libgomp",
-        ) from None
-    forest: Forest = module.fit(examples, settings or WayTreeSettings())
+    settings = settings or WayTreeSettings()
+    weights = np.repeat(examples.weights, examples.counts)
+
+    def slopes(values: Any, _: Any) -> Any:
+        """Of the cross entropy of what was taken, decision by decision."""
+        shares = shares_of(examples.counts, values)
+        gradient = weights * (shares - examples.taken)
+        hessian = weights * np.maximum(shares * (1.0 - shares), _LEAST_HESSIAN)
+        return gradient, hessian
+
+    more = {"min_sum_hessian_in_leaf": 0.01, "num_threads": settings.threads}
+    forest = lightgbm_grow("proposing model")(examples.rows, slopes, settings, more)
     return ProposingModel(forest.rounded, statistics or {})

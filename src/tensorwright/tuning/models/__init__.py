@@ -12,4 +12,4 @@ from tensorwright.tuning.models.protocol import (
 )
 from tensorwright.tuning.models.roofline import BlendedModel, RandomModel, RooflineModel
 from tensorwright.tuning.models.saved_model import SavedModel, load_model
-from tensorwright.tuning.models.trees.forest import Forest, Tree
+from tensorwright.tuning.models.trees.forest import Forest, Tree, lightgbm_grow

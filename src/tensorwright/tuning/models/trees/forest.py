@@ -23,8 +23,9 @@ ask for a hundred columns.
 
 from __future__ import annotations
 
+import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -34,9 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright import machine_code
-from tensorwright.base import RecordError
+from tensorwright.base import MachineError, RecordError
 from tensorwright.runtime import LoadedFunction, load_function
-from tensorwright.tuning.models.protocol import Features, Scores
+from tensorwright.tuning.models.protocol import TREES_MODULE, Features, Scores
 
 MOST_LEAVES = 1 << 15  # so that 16 bits can number the nodes, leaves included
 _GREATEST = sys.float_info.max
@@ -401,3 +402,20 @@ def _lightgbm_tree(fields: Mapping[str, str]) -> Tree:
         numbers("right_child", int),
         leaves,
     )
+
+
+def lightgbm_grow(stage: str) -> Callable[..., Forest]:
+    """`grow` of `lightgbm_trees.py`.
+
+    Raises:  MachineError where LightGBM cannot be loaded.
+    """
+    try:
+        grow: Callable[..., Forest] = importlib.import_module(TREES_MODULE).grow
+    except (ImportError, OSError) as error:
+        raise MachineError(
+            stage=stage,
+            where="training",
+            reason=f"LightGBM cannot be loaded ({error})",
+            remedy="install lightgbm and libgomp",
+        ) from None
+    return grow
