@@ -15,6 +15,8 @@ from tensorwright.base import without_collection
 from tensorwright.codegen.c import backend
 from tensorwright.processes import pool
 
+_YOUNG_OBJECTS = 100_000
+"""So many are made before the collector looks at them: expressions and loops have no cycles."""
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
 """How code for graphics processors is tested where no card is; marks of tests name them."""
 GOLDEN = Path(__file__).parent / "golden"
@@ -75,6 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[CHANGES] = []
+    gc.set_threshold(_YOUNG_OBJECTS, 20, 100)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,13 +10,15 @@ from __future__ import annotations
 import random
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 WITHOUT_COMMITS = 2026
+T = TypeVar("T")
 _SEED = {"run": WITHOUT_COMMITS}
 
 settings.register_profile(
@@ -38,6 +40,16 @@ def first_seed() -> int:
 def random_source(*names: object) -> random.Random:
     """A source of what a test of some name draws, another one in each run."""
     return random.Random(f"{first_seed()} {names}")
+
+
+def some_of(cases: Iterable[T], count: int, *names: object) -> list[T]:
+    """So many of the cases, others in each run: `make drill` comes to all of them.
+
+    For tests that go through one path for each case. They are marked `drawn`.
+    """
+    every = list(cases)
+    chosen = random_source("some of", *names).sample(range(len(every)), min(count, len(every)))
+    return [every[number] for number in sorted(chosen)]
 
 
 def commit_seed(folder: Path) -> int:

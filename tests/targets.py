@@ -1,5 +1,5 @@
 """The targets of tests. A test that expects something of a target names it; one that only runs
-code takes what this run of the tests is for.
+code takes what this run of the tests is for: `make test-target` runs those marked for AVX2, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,3 @@ SSE2, AVX2, AVX512, NEON = (
 def native_target() -> CpuTarget:
     """The target of tests that run code: this machine, or what the knob `target` names."""
     return cpu_target(knobs.TARGET.get())
-
-
-HERE = tuple({(each.arch, each.features): each for each in (AVX2, native_target())}.values())
-"""What tests of values run code for: this machine, and AVX2 if it has more."""

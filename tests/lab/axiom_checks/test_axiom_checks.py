@@ -16,7 +16,7 @@ from tensorwright_lab.axiom_checks.command import missing_properties
 from tensorwright_lab.axiom_checks.polynomials import Polynomials
 from tensorwright_lab.axiom_checks.validation import Budget, consistency, derivable, validate
 
-SHORT = Budget(shapes=4, largest=2, tries=2000, volume=60, whole=False)
+SHORT = Budget(shapes=2, largest=2, tries=2000, volume=60, whole=False)
 NAMES = instances(load_axioms())
 
 
@@ -30,7 +30,7 @@ def test_an_axiom_holds_at_some_shapes(name: str) -> None:
     """`tensorwright rules axioms --validate` tries many more."""
     found = validate(name, NAMES[name], SHORT)
     assert found.faults == ()
-    assert found.shapes >= 4 or found.complete
+    assert found.shapes >= 2 or found.complete
 
 
 def test_a_shortcut_follows_from_the_others_and_a_basic_property_does_not() -> None:

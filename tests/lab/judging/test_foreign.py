@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from tests.draws import some_of
 
 from tensorwright_lab.judging.foreign import judge
 from tensorwright_lab.judging.onnxruntime_answers import answers
@@ -30,7 +31,8 @@ SMALL = (
 )
 
 
-@pytest.mark.parametrize("title", SMALL)
+@pytest.mark.parametrize("title", some_of(SMALL, 5, "foreign"))
+@pytest.mark.drawn
 def test_calls_are_answered_as_onnxruntime_answers_them(title: str) -> None:
     (case,) = (each for each in CASES if each.title == title)
     verdict = judge(case, 0)

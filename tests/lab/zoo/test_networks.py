@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from tests.draws import some_of
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
 from tensorwright.base import DType, UsageError
@@ -164,7 +165,8 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", some_of(SMALL, 4, "zoo"))
+@pytest.mark.drawn
 def test_values_are_those_of_onnxruntime(name: str) -> None:
     graph = verify(SMALL[name]())
     inputs = random_inputs(graph)

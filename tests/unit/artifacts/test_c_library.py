@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.draws import some_of
 from tests.targets import native_target
 
 from tensorwright.base import DType, UnsupportedError
@@ -57,7 +58,8 @@ HEADERS = ("features", "math", "stdint", "assert")
 WORDS = ("int", "model", "example", "X", "m", "7z", "_", "日本")
 
 
-@pytest.mark.parametrize("name", [*HEADERS, *WORDS])
+@pytest.mark.parametrize("name", some_of([*HEADERS, *WORDS], 4, "names"))
+@pytest.mark.drawn
 def test_a_network_may_have_any_name(name: str, tmp_path: Path) -> None:
     """A header of the system, a word of C or of the files, a macro (X_OK), a library (libm)."""
     if shutil.which("cc") is None or shutil.which("make") is None:

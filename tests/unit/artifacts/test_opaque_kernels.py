@@ -16,6 +16,8 @@ from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, simplify
 from tensorwright.runtime import Executable, KernelStep
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 RANDOM = np.random.default_rng(3)
 ROWS = RANDOM.standard_normal((9, 40)).astype(np.float32)
 UPDATES = RANDOM.standard_normal((5, 40)).astype(np.float32)

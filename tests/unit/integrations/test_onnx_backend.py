@@ -16,10 +16,13 @@ from benchmarks.correctness.onnx_backend import WatchedBackend, run_case
 from onnx import ModelProto, TensorProto, helper
 from onnx.backend.test import BackendTest
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
+from tests.draws import some_of
 
 from tensorwright.base import InputError, ModelError, UnsupportedError
 from tensorwright.integrations import onnx_backend as backend
 from tensorwright.integrations.onnx_backend import Backend, Placement
+
+pytestmark = pytest.mark.usefixtures("by_rule")
 
 RECORD = Path(__file__).parents[3] / "benchmarks/results/onnx-backend.json"
 """What all cases came to, by benchmarks/correctness/onnx_backend.py."""
@@ -60,7 +63,8 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> type[unittest.TestCase]:
         return runner.test_cases["OnnxBackendNodeModelTest"]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some_of(CASES, 60, "onnx backend"))
+@pytest.mark.drawn
 def test_a_case_of_the_onnx_package(suite: type[unittest.TestCase], name: str) -> None:
     row = run_case(suite, name, "")
     assert row.outcome in ("compiled", "host"), row.reason

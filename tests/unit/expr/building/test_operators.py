@@ -14,6 +14,8 @@ import tensorwright
 from tensorwright import expr
 from tensorwright.base import DType
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 FLOATS = (DType.F32, DType.F64)
 INTS = (DType.I8, DType.I32, DType.I64, DType.U8)
 SPECIAL = (-math.inf, -7.5, -3.0, -1.0, -0.5, 0.0, 0.25, 1.0, 2.5, 7.0, 1e9, math.inf, math.nan)

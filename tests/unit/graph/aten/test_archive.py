@@ -30,6 +30,8 @@ from tensorwright.graph import interpret
 from tensorwright.graph.imports.aten import Ref, read_pt2
 from tensorwright.graph.model_import import load_model
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 
 def nodes(given: Json) -> list[Json]:
     found: list[Json] = given["graph_module"]["graph"]["nodes"]

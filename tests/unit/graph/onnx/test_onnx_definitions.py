@@ -15,6 +15,8 @@ from tensorwright.graph import GraphBuilder, interpret, simplify
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.imports.refusals import INVALID
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 node = helper.make_node
 REMEDY = "\n  try: give each tensor of the model a name of its own"
 

@@ -17,6 +17,8 @@ from tensorwright.graph import interpret, simplify, verify
 from tensorwright.graph.imports import load_onnx
 from tensorwright.ops import Array
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 RANDOM = np.random.default_rng(11)
 
 

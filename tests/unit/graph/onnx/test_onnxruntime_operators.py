@@ -16,6 +16,8 @@ from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.imports.com_microsoft import COM_MICROSOFT
 from tensorwright.ops import Array
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 RANDOM = np.random.default_rng(11)
 
 

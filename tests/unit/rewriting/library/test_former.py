@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.draws import some_of
 
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.derivation import derive, rule_set
@@ -30,7 +31,8 @@ def test_the_file_is_shorter() -> None:
     assert sum(not any("3d" in name for name in each) for each in names) < 0.6 * len(FORMER)
 
 
-@pytest.mark.parametrize("rule", FORMER, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", some_of(FORMER, 90, "former"), ids=lambda rule: rule.name)
+@pytest.mark.drawn
 def test_a_former_rule_is_an_instance_or_follows(rule: Rule) -> None:
     if any(special_case(rule, general) is not None for general in SHIPPED):
         return

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.draws import random_source
+from tests.draws import random_source, some_of
 from tests.unit.tuning.features import programs
 
 from tensorwright.schedule import state_of
@@ -17,7 +17,7 @@ from tensorwright.tuning.space import space_of
 Features = NDArray[np.float32]
 
 
-@pytest.mark.parametrize("name", programs.GRAPHS)
+@pytest.mark.parametrize("name", some_of(programs.GRAPHS, 4, "columns"))
 @pytest.mark.drawn
 def test_columns_are_what_is_lowered(name: str) -> None:
     drawn = random_source(3)

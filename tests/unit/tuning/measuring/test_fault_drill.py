@@ -325,7 +325,7 @@ from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 x, w, k = placeholder("x", (16, 48)), placeholder("w", (48, 64)), reduce_axis("k", 48)
 layer = compute("y", (16, 64), lambda i, j: sum_over(x[i, k] * w[k, j], k))
 """
-TRIALS = 40
+TRIALS = 24
 
 
 def test_a_killed_tuner_loses_no_record_and_the_same_command_goes_on(tmp_path: Path) -> None:

@@ -40,6 +40,12 @@ def session(
     return [trace for _, trace in runner.measured]
 
 
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What a session measures that learns as usual."""
+    return session(tmp_path_factory.mktemp("usual"), Learning(), trials=32)
+
+
 @pytest.mark.parametrize(
     ("features", "model"),
     [
@@ -51,15 +57,13 @@ def session(
     ],
 )
 def test_a_session_searches_by_any_features_and_model(
-    tmp_path: Path, features: str, model: str
+    tmp_path: Path, usual: list[str], features: str, model: str
 ) -> None:
     if model.startswith("embedding"):
         pytest.importorskip("torch")
     found = session(tmp_path, Learning(features, model), trials=32)
     assert len(set(found)) == 32
-    usual = tmp_path / "usual"
-    usual.mkdir()
-    assert found != session(usual, Learning(), trials=32)
+    assert found != usual
 
 
 def test_features_of_one_space_have_a_model_for_each_task(tmp_path: Path) -> None:

@@ -62,15 +62,19 @@ def read_until(process: subprocess.Popen[str], word: str) -> None:
     assert all(any("measuring" in line for line in process.stdout) for _ in range(3))
 
 
-def finish(store: Path) -> str:
-    with start(store, 0.0) as process:
-        assert process.stdout is not None
-        return process.stdout.read()
+def finish(store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """The same session once more, in this process."""
+    monkeypatch.setattr(sys, "argv", ["-c", str(store), "0"])
+    exec(PROGRAM, {})
+    return capsys.readouterr().out
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_session_ended_in_mid_round_loses_no_record_and_resumes(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path,
+    number: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "records.sqlite"
     with start(path, 0.03) as process:
@@ -87,7 +91,7 @@ def test_a_session_ended_in_mid_round_loses_no_record_and_resumes(
     else:
         assert process.returncode == -signal.SIGKILL
         assert len(kept) == 10  # the defaults and one round
-    assert "BUDGET_SPENT 40" in finish(path)
+    assert "BUDGET_SPENT 40" in finish(path, monkeypatch, capsys)
     with RecordStore(path) as store:
         records = tuple(store.query())
     assert records[: len(kept)] == kept

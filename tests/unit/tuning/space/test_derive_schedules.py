@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.draws import random_source
+from tests.draws import random_source, some_of
 from tests.targets import native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.helpers import padded_convolution
@@ -100,7 +100,7 @@ def sketches_of(case: Case) -> tuple[Sketch, ...]:
     return tuple(derived_sketches(state, TARGET, most=20))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some_of(NAMES, 8, "derived"))
 @pytest.mark.drawn
 def test_samples_are_right(name: str) -> None:
     source = random_source(name)
@@ -112,7 +112,8 @@ def test_samples_are_right(name: str) -> None:
             check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("name", some_of(SEVERAL, 2, "derived everywhere"))
+@pytest.mark.drawn
 def test_defaults_are_right_everywhere(name: str) -> None:
     for case in cases(name)[:1]:
         for sketch in sketches_of(case):

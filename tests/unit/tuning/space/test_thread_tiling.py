@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 import pytest
 from tests import grids
-from tests.draws import random_source
+from tests.draws import random_source, some_of
 from tests.unit.schedule.expressions import Expression, check, conv, matmul, softmax, total
 
 from tensorwright.base import GpuTarget
@@ -111,7 +111,7 @@ def tiled(expression: Expression, target: GpuTarget = grids.OPENCL_GENERIC) -> S
     )
 
 
-@pytest.mark.parametrize("name", TILED | WINDOWS)
+@pytest.mark.parametrize("name", some_of(TILED | WINDOWS, 4, "tiled"))
 @pytest.mark.drawn
 def test_draws_compute_what_the_program_means(name: str) -> None:
     expression, drawing = (TILED | WINDOWS)[name], random_source(name)

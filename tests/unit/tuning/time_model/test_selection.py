@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.draws import some_of
 from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stump
@@ -82,8 +83,9 @@ def predictor_of(
     return selection.Predictor(model, machine_of(target, threads), effort)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", some_of(GRAPHS, 3, "chosen"))
 @pytest.mark.parametrize("target", [AVX512, AVX2, SSE2], ids=str)
+@pytest.mark.drawn
 def test_chosen_schedules_are_right(name: str, target: CpuTarget) -> None:
     if target.missing_on(NATIVE):
         pytest.skip(f"this machine cannot run {target.name}")

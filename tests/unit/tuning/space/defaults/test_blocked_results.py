@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, HERE
+from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_sketches, weights, workloads
 
 from tensorwright import schedule
@@ -67,10 +67,10 @@ def one_waveform() -> Graph:
 GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 
 
-@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize("make", GRAPHS)
 @pytest.mark.drawn
-def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
+def test_values(make: Callable[[], Graph]) -> None:
+    target = native_target()
     source = random_source(3)
     for case in workloads(make(), target):
         sketches = heuristic_sketches(schedule.state_of(case[0]), target)[:2]

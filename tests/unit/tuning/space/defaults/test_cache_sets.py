@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX512, HERE
+from tests.targets import AVX512, native_target
 from tests.unit.tuning.compiled import check_sketches, weights, workloads
 
-from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, state_of
 from tensorwright.tuning.space import Sketch, heuristic_sketches, sketches_of
@@ -64,9 +63,9 @@ def test_tiles_keep_their_rows_in_the_first_cache() -> None:
         assert (_rows_tried(derived, "matmul_i_3") <= 7) == (terms == 3072)
 
 
-@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.drawn
-def test_values(target: CpuTarget) -> None:
+def test_values() -> None:
+    target = native_target()
     (case,) = workloads(product(37, 1024, 48), target)
     sketches = heuristic_sketches(state_of(case[0]), target)
     check_sketches(case, sketches, target, random_source(1))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.draws import some_of
 
 import tensorwright
 from tensorwright.base import CpuTarget, cpu_target
@@ -52,27 +54,29 @@ def network(
     return graph, {"x": chance.standard_normal((rows, inner)).astype(np.float32)}
 
 
-@pytest.mark.parametrize("zeros", [False, True])
-@pytest.mark.parametrize("rounded", [False, True])
-@pytest.mark.parametrize(
-    ("rows", "inner", "columns", "block", "bits"),
-    [
-        (1, 96, 48, 32, 4),
-        (1, 96, 37, 16, 4),
-        (1, 64, 40, 64, 4),
-        (2, 128, 24, 16, 8),
-        (3, 96, 64, 32, 4),
-        (4, 128, 96, 128, 4),
-        (5, 96, 40, 32, 4),
-        (7, 96, 61, 32, 4),
-        (9, 96, 61, 32, 4),
-        (33, 128, 50, 64, 4),
-    ],
+PRODUCTS = (
+    (1, 96, 48, 32, 4),
+    (1, 96, 37, 16, 4),
+    (1, 64, 40, 64, 4),
+    (2, 128, 24, 16, 8),
+    (3, 96, 64, 32, 4),
+    (4, 128, 96, 128, 4),
+    (5, 96, 40, 32, 4),
+    (7, 96, 61, 32, 4),
+    (9, 96, 61, 32, 4),
+    (33, 128, 50, 64, 4),
 )
-def test_results(
-    rows: int, inner: int, columns: int, block: int, bits: int, zeros: bool, rounded: bool
-) -> None:
-    graph, inputs = network(rows, inner, columns, block, zeros=zeros, bits=bits, rounded=rounded)
+"""Rows, terms and columns of a product; codes of a block, and their bits."""
+
+
+@pytest.mark.parametrize(
+    ("product", "zeros", "rounded"),
+    some_of(itertools.product(PRODUCTS, (False, True), (False, True)), 12, "packed"),
+)
+@pytest.mark.drawn
+def test_results(product: tuple[int, ...], zeros: bool, rounded: bool) -> None:
+    *sizes, bits = product
+    graph, inputs = network(*sizes, zeros=zeros, bits=bits, rounded=rounded)
     (expected,) = interpret(graph, inputs).values()
     (found,) = tensorwright.compile(graph).run(inputs).values()
     error = np.abs(found - expected).max() / np.abs(expected).max()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX512, HERE
+from tests.targets import AVX512, native_target
 from tests.unit.tuning.compiled import check_sketches, weights
 
-from tensorwright.base import CpuTarget
 from tensorwright.expr import Compute, compute, placeholder, reduce_axis, select, sum_over
 from tensorwright.graph import program
 from tensorwright.schedule import ComputeAt, Unroll, Vectorize, state_of
@@ -32,9 +31,9 @@ def interleaved() -> Compute:
     )
 
 
-@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.drawn
-def test_values(target: CpuTarget) -> None:
+def test_values() -> None:
+    target = native_target()
     workload = program(interleaved(), constants=("w",))
     arrays = tuple(weights(*map(int, map(str, each.shape))) for each in workload.inputs)
     sketches = heuristic_sketches(state_of(workload), target)

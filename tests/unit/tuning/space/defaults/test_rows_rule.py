@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.draws import random_source
-from tests.targets import AVX2, AVX512, HERE, native_target
+from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, check_sketches, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
@@ -65,10 +65,10 @@ def test_few_rows_over_long_ones_leave_the_last_axis_to_the_lanes(shape: tuple[i
     ((workload, _),) = workloads(graph, AVX2)
     steps = heuristic_sketches(schedule.state_of(workload), AVX2)[0].trace
     assert "vectorize(einsum_cache, x_i)" in map(str, steps)
-    for target in HERE:
-        (case,) = workloads(graph, target)
-        sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]  # warns of illegal steps
-        check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
+    target = native_target()
+    (case,) = workloads(graph, target)
+    sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]  # warns of illegal steps
+    check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
 
 
 @pytest.mark.target
@@ -76,13 +76,13 @@ def test_few_rows_over_long_ones_leave_the_last_axis_to_the_lanes(shape: tuple[i
 def test_running_sums_are_written_out(axis: int, position: str) -> None:
     b = GraphBuilder("running")
     graph = b.finish([b.add("cumsum", b.input("x", (3, 20, 56, 24)), axis=axis)])
-    for target in HERE:
-        (case,) = workloads(graph, target)
-        sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]
-        trace = schedule.format_trace(sketch.bound(sketch.defaults))
-        for loop in (position, "k"):
-            assert f"unroll(cumsum_own, {loop})" in trace
-        check_schedule(case, trace, target)
+    target = native_target()
+    (case,) = workloads(graph, target)
+    sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]
+    trace = schedule.format_trace(sketch.bound(sketch.defaults))
+    for loop in (position, "k"):
+        assert f"unroll(cumsum_own, {loop})" in trace
+    check_schedule(case, trace, target)
 
 
 def test_one_query_turns_nothing() -> None:
@@ -139,10 +139,10 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize(("rows", "keys"), [(37, 40), (48, 40), (5, 40), (37, 77), (6, 49)])
 @pytest.mark.drawn
-def test_values_of_scores(rows: int, keys: int, target: CpuTarget) -> None:
+def test_values_of_scores(rows: int, keys: int) -> None:
+    target = native_target()
     (case,) = workloads(scores(rows, keys), target)
     sketches = heuristic_sketches(schedule.state_of(case[0]), target)
     check_sketches(case, sketches, target, random_source(rows), 2)
@@ -182,11 +182,9 @@ def shifted_product(rows: int, columns: int, terms: int) -> Case:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize(("columns", "is_packed"), [(48, True), (37, True), (3, False)])
-def test_constants_across_the_columns_are_packed(
-    columns: int, is_packed: bool, target: CpuTarget
-) -> None:
+def test_constants_across_the_columns_are_packed(columns: int, is_packed: bool) -> None:
+    target = native_target()
     case = shifted_product(2, columns, 72)
     (sketch,) = heuristic_sketches(schedule.state_of(case[0]), target)
     trace = sketch.bound(sketch.defaults)
@@ -250,7 +248,6 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("target", HERE, ids=lambda target: target.name)
 @pytest.mark.parametrize(
     "case",
     [
@@ -261,7 +258,8 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
     ],
     ids=["product", "wide product", "rotated", "rotated softmax"],
 )
-def test_all_steps_of_all_sketches_are_legal(case: Case, target: CpuTarget) -> None:
+def test_all_steps_of_all_sketches_are_legal(case: Case) -> None:
+    target = native_target()
     for sketch in heuristic_sketches(schedule.state_of(case[0]), target):  # warns of an illegal one
         check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
 
@@ -285,7 +283,7 @@ def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> 
 @pytest.mark.target
 @pytest.mark.parametrize("shape", [(7, 7), (14, 14), (3, 40), (2, 3), (9, 5)])
 def test_values_of_short_rows(shape: tuple[int, int]) -> None:
-    for target in HERE:
-        (case,) = workloads(mean_of_images(*shape), target)
-        for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
-            check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
+    target = native_target()
+    (case,) = workloads(mean_of_images(*shape), target)
+    for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
+        check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.draws import some_of
 from tests.targets import AVX2, AVX512
 from tests.unit.tuning.compiled import check_network, weights, workloads
 
@@ -84,7 +85,8 @@ MAKERS = (*(activated, joined, enlarged, scored, halved, unshuffled, channels_as
 each_target = pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", some_of(MAKERS, 3, "turned"))
+@pytest.mark.drawn
 def test_values(make: Callable[[], Graph]) -> None:
     check_network(make())
 

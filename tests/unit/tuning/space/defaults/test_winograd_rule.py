@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.draws import random_source
+from tests.draws import random_source, some_of
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.graph.small_networks import Maker
 from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
@@ -65,7 +65,7 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.parametrize("name", some_of(EXPRESSIONS, 3, "winograd"))
 @pytest.mark.drawn
 def test_schedules_are_right(name: str) -> None:
     case = case_of(EXPRESSIONS[name])
