@@ -51,8 +51,13 @@ def page_name(page: Path) -> str:
 def test_python_blocks_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """One namespace for a page: a block may use what an earlier one defined."""
+    """One namespace for a page: a block may use what an earlier one defined.
+
+    Only the tutorial tells what the time model chooses.
+    """
     monkeypatch.chdir(tmp_path)
+    if page.parent.name != "tutorial":
+        monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")
     if page.name == "README.md":  # what is copied first runs with the package alone
         monkeypatch.setattr("tensorwright.base.sources.has_laboratory", lambda: False)
     names: dict[str, object] = {"__name__": "__page__"}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.draws import first_seed
+from tests.draws import first_seed, some_of
 from tests.unit.graph.open_networks import NETWORKS, encoder, perceptron
 from tests.unit.graph.small_networks import Maker
 
@@ -42,7 +42,8 @@ def compiled(graph: Graph) -> Executable:
     return compile_model(graph, threads=2)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", some_of(NETWORKS, 4, "open"))
+@pytest.mark.drawn
 def test_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]) -> None:
     graph = network()
     with override(default_schedule="model" if network is perceptron else "rule"):

@@ -30,6 +30,7 @@ def test_examples_run(
     """What one registers is forgotten after it."""
     assert len(example.read_text().splitlines()) < 40
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")
     monkeypatch.setenv("PYTHONPATH", os.fspath(EXAMPLES[0].parents[1] / "src"))
     for registry in ("templates.template", "derived.derivation"):
         module = importlib.import_module(f"tensorwright.tuning.space.{registry}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from tests.draws import some_of
 
 from tensorwright import pipeline
 from tensorwright.base import MachineError, UsageError
@@ -35,7 +36,8 @@ SMALL: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("family", "name", "sizes"), SMALL, ids=[name for _, name, _ in SMALL])
+@pytest.mark.parametrize(("family", "name", "sizes"), some_of(SMALL, 2, "wild"))
+@pytest.mark.drawn
 def test_a_small_form_answers_as_pytorch_does(
     family: str, name: str, sizes: dict[str, Any]
 ) -> None:

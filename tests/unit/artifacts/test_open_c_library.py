@@ -102,7 +102,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
             "gcc",
             ("n = 1, s = 1:", "n = 4, s = 22:", "n = 8, s = 106:"),
         ),
-        (open_networks.encoder, "clang", ()),
+        (open_networks.perceptron, "clang", ()),
         (scattered, "gcc", ("more = 0, rows = 1:",)),
         (scaled, "gcc", ("t_class = 1, t_int = 2:", "t_class = 4, t_int = 4:")),
     ],
