@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.correctness.drill import TESTS, Row, cases_in
-from tests.draws import WITHOUT_COMMITS, commit_seed, first_seed
+from tests.draws import WITHOUT_COMMITS, commit_seed, first_seed, some_of
 
 ROOT = Path(__file__).parents[2]
 AS_SOMEBODY = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
@@ -81,6 +81,14 @@ def test_each_commit_has_a_seed_that_changed_files_keep(tmp_path: Path) -> None:
         (tmp_path / "file").write_text("changed")
         assert commit_seed(tmp_path) == seeds[-1]
     assert len({WITHOUT_COMMITS, *seeds}) == 3
+
+
+def test_some_of_the_cases_are_the_same_in_a_run_and_in_order() -> None:
+    some = some_of(range(40), 8, "here")
+    assert some == sorted(set(some)) == some_of(range(40), 8, "here")
+    assert len(some) == 8
+    assert some != some_of(range(40), 8, "there")
+    assert some_of("ab", 5) == ["a", "b"]
 
 
 def test_a_failure_says_what_repeats_it(tmp_path: Path) -> None:
