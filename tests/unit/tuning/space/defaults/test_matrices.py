@@ -373,7 +373,7 @@ def bottlenecks() -> tuple[Graph, int]:
 
 
 @pytest.mark.skipif(TARGET.arch != "x86-64", reason="code for another processor")
-@pytest.mark.parametrize(("network", "threads"), [(matrices_in_a_row, 1), (bottlenecks, 2)])
+@pytest.mark.parametrize(("network", "threads"), [(matrices_in_a_row, 2), (bottlenecks, 2)])
 def test_a_network_chosen_for_tiles_computes_the_same_without_them(
     network: Callable[[], tuple[Graph, int]], threads: int
 ) -> None:
