@@ -52,7 +52,7 @@ def module(tmp_path: Path) -> Path:
 def test_a_search_starts_from_records_of_other_workloads(
     invoke: Invoke, module: Path, home: Path, tmp_path: Path
 ) -> None:
-    how = ("--trials", 6, "--threads", 1, "--quiet")
+    how = ("--trials", 12, "--threads", 1, "--quiet")
     done = invoke("tune", f"{module}:layer", *how)
     assert done.exit_code == 0, done.output
     for start in ("records", home / "records.sqlite"):

@@ -16,6 +16,8 @@ from tensorwright.graph.imports.gguf.blocks import KINDS, Kind, Plain
 from tensorwright.graph.model_import import load_model
 from tensorwright_lab.zoo.language_models import Decoder, write_decoder
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 IDS = [3, 250, 17, 3, 99]
 SMALL = Decoder("llama", 320, 96, 2, 3, 1, 128, size=32, longest=64)
 RANDOM = np.random.default_rng(5)
@@ -52,7 +54,6 @@ def test_kinds_of_numbers(tmp_path: Path, weights: str) -> None:
 
 
 @pytest.mark.parametrize("weights", ["f32", "Q4_0"])
-@pytest.mark.usefixtures("by_rule")
 def test_a_thousand_steps(tmp_path: Path, weights: str) -> None:
     """The likeliest token is that of the numbers of the file, and its score as near as said."""
     path = file_of(tmp_path, weights, longest=1024)

@@ -18,6 +18,8 @@ from tensorwright.graph import interpret, simplify
 from tensorwright.graph.imports import load_onnx
 from tensorwright.ops import Array
 
+pytestmark = pytest.mark.usefixtures("by_rule")
+
 HEADS, GROUPS, SIZE, PLACES = 4, 2, 32, 40
 RANDOM = np.random.default_rng(3)
 
