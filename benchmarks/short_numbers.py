@@ -1,23 +1,26 @@
-"""Networks in short numbers beside their f32 forms and beside ONNX Runtime, in turns.
+"""Networks in short numbers beside their f32 forms, ONNX Runtime and OpenVINO, in turns.
 
     python benchmarks/short_numbers.py int8|bf16 [NETWORK ...] [--work FOLDER] [--json FILE]
         [--threads N] [--target TARGET] [--rounds N]
 
 `int8`: `tensorwright.quantize` calibrates each network on random inputs: codes of 8 bits between
-QuantizeLinear and DequantizeLinear, weights by channel.  ONNX Runtime reads the same file.
-`bf16`: the network is compiled with `precision="bf16"`.  ONNX Runtime, which has no bf16 for x86,
-computes in f32.
+QuantizeLinear and DequantizeLinear, weights by channel.  The others read the same file; what is not
+in codes is f32.
+`bf16`: the network is compiled with `precision="bf16"`, and OpenVINO is told to infer in it.  ONNX
+Runtime, which has no bf16 for x86, computes in f32.
 
-Each contestant is a process of its own.  `error` is how far the outputs are from those of f32: the
-root of the mean square of the differences, over that of the numbers.  Where the processor lacks
-VNNI, sums of ONNX Runtime saturate; its `exact` error is that without saturating.  Quantised files
-stay in the folder of `--work` and are not made again.
+Each contestant is a process of its own; the ratio is that of the faster of the others, and one that
+refuses a file is left out.  `error` is how far the outputs are from those of f32: the root of the
+mean square of the differences, over that of the numbers.  Where the processor lacks VNNI, sums of
+ONNX Runtime saturate; its `exact` error is that without saturating.  Quantised files stay in the
+folder of `--work` and are not made again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -32,7 +35,7 @@ from tensorwright.cli.printing import print_table
 from tensorwright.drivers.quantize import output_errors
 from tensorwright.graph import random_inputs
 from tensorwright.graph.onnx_export import save_proto
-from tensorwright.peers.process import Arrays, PeerProcess, Timing, rotate
+from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess, Timing, rotate
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling
 from tensorwright_lab.comparison import this_build
 
@@ -41,7 +44,8 @@ NETWORKS = (
     *("light:inception_v1", "wild:convnext_t", "wild:unet_gn", "wild:yolo_n", "wild:vit_s16"),
     *("wild:distilgpt2", "wild:whisper_tiny", "zoo:resnext50"),
 )
-SHORT, F32, PEER = "short", "f32", "onnxruntime"
+SHORT, F32 = "short", "f32"
+PEERS = ("onnxruntime", "openvino")
 _EXACT = {"config": {"session.x64quantprecision": "1"}}
 _LIMIT_S = 90.0
 
@@ -50,18 +54,19 @@ _LIMIT_S = 90.0
 class Row:
     """One network: milliseconds of the contestants, and errors against f32.
 
-    ratio   of ONNX Runtime's time to ours      gain   of our time in f32 to ours in short numbers
+    peers_ms, peer_errors   of those that take the file; `exact` is ONNX Runtime without saturating
+    ratio   of the least time of a peer to ours; None without one
+    gain    of our time in f32 to ours in short numbers
     """
 
     network: str
     short_ms: float
     f32_ms: float
-    peer_ms: float
-    ratio: float
+    peers_ms: dict[str, float]
+    ratio: float | None
     gain: float
     error: float
-    peer_error: float
-    exact_error: float
+    peer_errors: dict[str, float]
 
 
 def main() -> None:
@@ -84,12 +89,12 @@ def main() -> None:
         start = time.monotonic()
         try:
             row = measure(name, given.precision, given.work, target, given.threads, given.rounds)
-        except TensorwrightError as error:  # of a peer that refuses the file, too
+        except TensorwrightError as error:
             print(f"{name}: {error}", flush=True)
             continue
         rows.append(row)
         seconds = time.monotonic() - start
-        print(f"{name}: {row.ratio:.2f}, {row.gain:.2f} in {seconds:.0f} s", flush=True)
+        print(f"{name}: {_text(row.ratio)}, {row.gain:.2f} in {seconds:.0f} s", flush=True)
         if given.json is not None:
             kept = {**head, "rows": [asdict(each) for each in rows]}
             given.json.write_text(json.dumps(kept, indent=1) + "\n")
@@ -99,7 +104,7 @@ def main() -> None:
 def measure(
     name: str, precision: str, work: Path, target: CpuTarget, threads: int, rounds: int
 ) -> Row:
-    """Compile a network twice, and time both beside ONNX Runtime."""
+    """Compile a network twice, and time both beside the others."""
     inputs = random_inputs(read_graph(name), 1)
     stem = short_name(name).replace(":", "-")
     short = f32 = work / f"{stem}.onnx"
@@ -116,45 +121,76 @@ def measure(
             str(path), target=target, threads=threads, precision=words
         )
         executable.save(work / f"{stem}.{form}.tw")
+    options: dict[str, dict[str, object]] = {kind: {} for kind in PEERS}
+    options["openvino"] = {"INFERENCE_PRECISION_HINT": asked}
     with ExitStack() as stack:
 
         def start(
             kind: str, path: Path, config: Mapping[str, object]
         ) -> tuple[PeerProcess, Arrays]:
-            process = stack.enter_context(PeerProcess(path.name, kind, target=target))
+            process = stack.enter_context(PeerProcess(f"{kind} {path.name}", kind, target=target))
             process.load(str(path), threads, config)
             return process, process.check(inputs)
 
         ours = [start("ours", work / f"{stem}.{form}.tw", {}) for form in forms]
-        theirs, exact = start(PEER, short, {}), start(PEER, short, _EXACT)
-        wanted = [ours[1][1]]
-        errors = [
-            max(each.relative for each in output_errors(wanted, [answers]))
-            for answers in (ours[0][1], theirs[1], exact[1])
-        ]
-        times = rotate([each[0] for each in (*ours, theirs)], rounds, limit_s=_LIMIT_S)
-    short_s, f32_s, peer_s = (each.median_s for each in times if isinstance(each, Timing))
-    ms = [1e3 * each for each in (short_s, f32_s, peer_s)]
-    return Row(name, *ms, peer_s / short_s, f32_s / short_s, *errors)
+        theirs: dict[str, tuple[PeerProcess, Arrays]] = {}
+        for kind, given in (*options.items(), ("exact", _EXACT)):
+            try:
+                theirs[kind] = start(PEERS[0] if kind == "exact" else kind, short, given)
+            except PeerFailed as error:
+                print(f"{name}: {kind}: {error}", flush=True)
+        wanted = ours[1][1]
+        errors = {kind: _error(wanted, answers) for kind, (_, answers) in theirs.items()}
+        timed = {kind: process for kind, (process, _) in theirs.items() if kind in PEERS}
+        results = rotate([ours[0][0], ours[1][0], *timed.values()], rounds, limit_s=_LIMIT_S)
+    (short_s, f32_s), others = (
+        [each.median_s if isinstance(each, Timing) else math.nan for each in part]
+        for part in (results[:2], results[2:])
+    )
+    peers_s = {kind: each for kind, each in zip(timed, others, strict=True) if each == each}
+    return Row(
+        name,
+        1e3 * short_s,
+        1e3 * f32_s,
+        {kind: 1e3 * each for kind, each in peers_s.items()},
+        min(peers_s.values()) / short_s if peers_s else None,
+        f32_s / short_s,
+        _error(wanted, ours[0][1]),
+        errors,
+    )
+
+
+def _error(wanted: Arrays, answers: Arrays) -> float:
+    """The largest relative error of an output."""
+    return max(each.relative for each in output_errors([wanted], [answers]))
 
 
 def print_rows(rows: Sequence[Row]) -> None:
     """A table of the networks, and geometric means."""
-    header = ("network", "ms", "f32 ms", "theirs ms", "ratio", "gain", "error", "theirs", "exact")
+    kinds = (*PEERS, "exact")
+    header = ("network", "ms", "f32 ms", *PEERS, "ratio", "gain", "error", *kinds)
     body = [
         (
             row.network,
-            *(f"{each:.2f}" for each in (row.short_ms, row.f32_ms, row.peer_ms)),
-            *(f"{each:.2f}" for each in (row.ratio, row.gain)),
-            *(f"{each:.1%}" for each in (row.error, row.peer_error, row.exact_error)),
+            *(f"{each:.2f}" for each in (row.short_ms, row.f32_ms)),
+            *(_text(row.peers_ms.get(kind)) for kind in PEERS),
+            *(_text(row.ratio), f"{row.gain:.2f}", f"{row.error:.1%}"),
+            *(_text(row.peer_errors.get(kind), ".1%") for kind in kinds),
         )
         for row in rows
     ]
     print_table(header, body)
+    ratios = [row.ratio for row in rows if row.ratio is not None]
     ratio, gain = (
-        geometric_mean(each) for each in zip(*((r.ratio, r.gain) for r in rows), strict=True)
+        f"{geometric_mean(each):.2f}" if each else "-"
+        for each in (ratios, [row.gain for row in rows])
     )
-    print(f"geometric means: {ratio:.2f} of ONNX Runtime, {gain:.2f} of f32")
+    print(f"geometric means: {ratio} of the faster of the others, {gain} of f32")
+
+
+def _text(number: float | None, form: str = ".2f") -> str:
+    """A number; blank if there is none."""
+    return "" if number is None else format(number, form)
 
 
 if __name__ == "__main__":

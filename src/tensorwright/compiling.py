@@ -41,7 +41,7 @@ from tensorwright.base import (
 )
 from tensorwright.compile_options import CompileArguments
 from tensorwright.instances import AnySizes, Instances, Signature
-from tensorwright.machine import detect_hardware, kept_steps
+from tensorwright.machine import detect_hardware, kept_product_steps, kept_steps
 from tensorwright.runtime import (
     Executable,
     ExecutableCache,
@@ -208,7 +208,7 @@ class _Question:
             self.target.name,
             self.target.key,
             detect_hardware().fingerprint,
-            str(kept_steps(self.target)),
+            str((kept_steps(self.target), kept_product_steps(self.target))),
             str(usable_threads(self.how.threads)),
             repr((_sorted(self.how.input_shapes), _sorted(self.how.bounds), _knob_values())),
             repr((self.how.precision, [*self.how.keep], str(self.store))),

@@ -69,6 +69,7 @@ from tensorwright.records import (
     opened,
     save_rewriting,
 )
+from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import Primitive, Trace, parse_trace
 from tensorwright.tuning import selection
 
@@ -162,7 +163,10 @@ def import_graph(model: Model, how: CompileOptions = USUAL) -> Graph:
     base.dump("graph", "imported", graph.__str__)
     if base.knobs.HALVES_IN_FLOATS.get():
         graph = compute_float16_as_float32(graph)
-    return round_operands(simplify(graph), how.machine, how.precision, how.keep)
+    target = how.machine
+    if how.precision != "f32" and isinstance(target, base.CpuTarget):
+        target = this_machine(target, 1).target  # it knows how fast it multiplies short numbers
+    return round_operands(simplify(graph), target, how.precision, how.keep)
 
 
 def record_graph(

@@ -6,7 +6,7 @@ Read errors.py first, then knobs.py and targets/.
 from tensorwright.base import knobs
 from tensorwright.base.cpu_targets import (
     CPU_TARGETS, LEAST_MATRIX_ROWS, MOST_PACKED_ROWS, SHORT_PRODUCTS, ByKind, CpuTarget,
-    ShortProduct, TargetKind, TargetProtocol, detect_target, multiplies_tiles, of_kind,
+    ShortProduct, Speeds, TargetKind, TargetProtocol, detect_target, multiplies_tiles, of_kind,
     short_product,
 )
 from tensorwright.base.errors import (

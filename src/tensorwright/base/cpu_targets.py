@@ -15,7 +15,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -156,10 +156,11 @@ class ShortProduct:
     data        the type of the rows, each group of which may lie anywhere
     weights     the type of the columns
     rows, columns, groups, terms   the extents of r, c, g and m
-    speed   its products in the time of one product in a vector of f32
+    speed   its products in the time of one product in a vector of f32: a target may say another
     temporaries   registers that it needs beside the sums and the weights
     is_matrix   whether its operands are matrices in memory: rows of data at equal distances, each
                 with its groups side by side, and weights group by group
+    x86   the instruction of x86 that adds the products to its first operand; "" for others
     """
 
     intrinsic: str
@@ -174,6 +175,7 @@ class ShortProduct:
     temporaries: int = 1
     sums: DType = DType.I32
     is_matrix: bool = False
+    x86: str = ""
 
     @property
     def width(self) -> int:
@@ -218,19 +220,35 @@ def _tile(
     )
 
 
+def _dot(
+    name: str,
+    x86: str,
+    features: tuple[str, ...],
+    data: DType,
+    weights: DType,
+    columns: int,
+    terms: int,
+    sums: DType = DType.I32,
+) -> ShortProduct:
+    """One of x86 that multiplies all terms of a group at once."""
+    speed = float(terms)
+    return ShortProduct(
+        name, features, data, weights, 1, columns, 1, terms, speed, sums=sums, x86=x86
+    )
+
+
 _U8, _I8, _I16, _BF16 = DType.U8, DType.I8, DType.I16, DType.BF16
+_VNNI, _SHORT_FLOATS = ("avx512f", "avx512vnni"), ("avx512f", "avx512bf16")
 SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
-    ShortProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), _U8, _I8, 1, 16, 1, 4, 4.0),
+    _dot("dot4_u8i8_i32", "vpdpbusd", _VNNI, _U8, _I8, 16, 4),
     ShortProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), _U8, _I8, 1, 4, 1, 4, 4.0),
     ShortProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), _I8, _I8, 1, 4, 1, 4, 4.0),
     ShortProduct("mmla_u8i8_i32", ("neon", "i8mm"), _U8, _I8, 2, 2, 2, 4, 8.0),
     ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4, 8.0),
     ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 1.0, 2),
     ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 1.4, 2),
-    ShortProduct("dot4_u8i8_i32x8", ("avx2", "avxvnni"), _U8, _I8, 1, 8, 1, 4, 4.0),
-    ShortProduct(
-        "dot2_bf16", ("avx512f", "avx512bf16"), _BF16, _BF16, 1, 16, 1, 2, 2.0, sums=DType.F32
-    ),
+    _dot("dot4_u8i8_i32x8", "{vex} vpdpbusd", ("avx2", "avxvnni"), _U8, _I8, 8, 4),
+    _dot("dot2_bf16", "vdpbf16ps", _SHORT_FLOATS, _BF16, _BF16, 16, 2, DType.F32),
     _tile("tile_bf16", "amx-bf16", _BF16, _BF16, 2, 4.5, DType.F32),
     _tile("tile_f16", "amx-fp16", DType.F16, DType.F16, 2, 4.5, DType.F32),
     _tile("tile_i8i8_i32", "amx-int8", _I8, _I8, 4, 9.0),
@@ -272,6 +290,10 @@ def multiplies_tiles(intrinsic: str) -> bool:
     return product is not None and product.is_matrix
 
 
+Speeds: TypeAlias = tuple[tuple[str, float], ...]
+"""Of instructions that multiply short numbers, by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class CpuTarget:
     """A processor, as far as schedules and code depend on it.
@@ -280,7 +302,8 @@ class CpuTarget:
     on each; how many threads a program uses is the knob `threads`, not this.
     `has_masks` says that a vector load or store under a mask costs no more than a plain one.
     `emulated` are features of an assumed machine that this one lacks: choices are made as if they
-    were there, and code does without them.
+    were there, and code does without them. `speeds` are measured ones that differ from those of the
+    records: choices depend on them, code does not.
     """
 
     kind: ClassVar[TargetKind] = TargetKind.CPU
@@ -299,6 +322,7 @@ class CpuTarget:
     cores: int
     threads_per_core: int
     emulated: tuple[str, ...] = ()
+    speeds: Speeds = ()
 
     @property
     def instructions(self) -> tuple[str, ...]:
@@ -341,13 +365,21 @@ class CpuTarget:
 
     def short_products(self, rows: int = 1) -> tuple[ShortProduct, ...]:
         """The instructions that it has for products of short numbers of so many rows."""
-        had = set(self.features)
-        return tuple(p for p in SHORT_PRODUCTS if p.rows == rows and set(p.features) <= had)
+        return tuple(p for p in self._products() if p.rows == rows)
 
     def matrix_products(self) -> tuple[ShortProduct, ...]:
         """The instructions that it has for products of matrices."""
-        had = set(self.features)
-        return tuple(p for p in SHORT_PRODUCTS if p.is_matrix and set(p.features) <= had)
+        return tuple(p for p in self._products() if p.is_matrix)
+
+    def _products(self) -> Iterator[ShortProduct]:
+        had, speeds = set(self.features), dict(self.speeds)
+        for each in SHORT_PRODUCTS:
+            if set(each.features) <= had:
+                yield replace(each, speed=speeds.get(each.intrinsic, each.speed))
+
+    def is_fast(self, *data: DType) -> bool:
+        """Whether an instruction makes more products of such data than one of f32 vectors."""
+        return any(p.data in data and p.speed > 1 for p in self._products())
 
     @property
     def multiplies_bytes(self) -> bool:

@@ -374,14 +374,18 @@ _LEAST_S = 0.05
 def _short_products() -> list[Finding]:
     """What products of short numbers reach, of the types for which there are instructions."""
     target = base.cpu_target("native")
-    had = (p for p in base.SHORT_PRODUCTS if set(p.features) <= set(target.instructions))
+    had = [p for p in base.SHORT_PRODUCTS if set(p.features) <= set(target.instructions)]
     kinds = {f"{p.data} x {p.weights}": p for p in had}
+    speeds = dict(this_machine(target, 1).target.speeds)
     findings = []
     with hold_turn():
         for name, product in kinds.items():
             rates = (f"{_rate(product, count):.0f}" for count in _thread_counts())
             counts = " and ".join(map(str, _thread_counts()))
             text = f"{' and '.join(rates)} Gop/s, products of {_SIDE} rows, threads: {counts}"
+            if product.intrinsic in speeds:
+                speed, usual = speeds[product.intrinsic], product.speed
+                text += f"\nits instruction: {speed:g} times as fast as f32, {usual:g} elsewhere"
             findings.append(Finding(name, text))
     return findings
 

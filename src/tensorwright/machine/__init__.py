@@ -7,8 +7,8 @@ measured, and the load of other processes.
 """
 
 from tensorwright.machine.kept import (
-    MOST_STEPS, Load, LoadWatch, MachineState, Steps, keep_ceilings, keep_steps, kept_ceilings,
-    kept_steps, refine_ceilings, steps_from,
+    MOST_STEPS, Load, LoadWatch, MachineState, Steps, keep_ceilings, keep_product_steps, keep_steps,
+    kept_ceilings, kept_product_steps, kept_steps, product_steps_from, refine_ceilings, steps_from,
 )
 from tensorwright.machine.machine import (
     MEMORY, NOMINAL, Card, Ceilings, Level, Machine, Rates, Unit, assumed_ceilings, better_of,

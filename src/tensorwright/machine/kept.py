@@ -1,11 +1,12 @@
 """Measurements of this machine on the disk: a file for each target, in the folder of `home`.
 
-    {"flops_steps": 0, "bandwidth_steps": -1,
+    {"flops_steps": 0, "bandwidth_steps": -1, "product_steps": {"dot2_bf16": -2},
      "2": {"_": "Ceilings", "threads": 2, "flops_per_s": 2.1e11, "levels": [...],
            "when": "2026-01-31T12:00:00.000000Z"}}
 
-The rates of a core are powers of two times the nominal ones; there are ceilings for each number of
-threads.  Where a machine is assumed (knob `assume`), they are its own: nothing is read or written.
+The rates of a core are powers of two times the nominal ones, and so are the speeds of instructions
+that multiply short numbers; there are ceilings for each number of threads.  Where a machine is
+assumed (knob `assume`), they are its own: nothing is read or written.
 
 The load of other processes on this machine during a measurement.
 
@@ -33,6 +34,7 @@ from tensorwright import base
 from tensorwright.machine import machine
 
 MOST_STEPS = 4  # a measured rate that differs by more than a factor of 16 is a mistake
+_STEPS = range(-MOST_STEPS, MOST_STEPS + 1)
 _KINDS = base.kinds_of(machine.Ceilings, machine.Level)
 
 Steps = tuple[int, int]
@@ -71,6 +73,29 @@ def keep_steps(target: base.CpuTarget, steps: Steps) -> None:
     """Write the rates of a core; without effect if the file cannot be written."""
     flops, bandwidth = steps
     _keep(target, {"flops_steps": flops, "bandwidth_steps": bandwidth})
+
+
+def product_steps_from(nominal: float, speed: float) -> int:
+    """The steps that lead nearest to the speed of an instruction."""
+    return _nearest(speed, nominal)
+
+
+def kept_product_steps(target: base.CpuTarget) -> dict[str, int] | None:
+    """The powers of two by which speeds of instructions differ from their records', by name.
+
+    None without sensible ones; an assumed machine has the speeds of the records.
+    """
+    if base.knobs.assumed_machine() is not None:
+        return {}
+    match _read(_path(target)).get("product_steps"):
+        case dict() as steps if all(each in _STEPS for each in steps.values()):
+            return steps
+    return None
+
+
+def keep_product_steps(target: base.CpuTarget, steps: Mapping[str, int]) -> None:
+    """Write the steps over those before; without effect if the file cannot be written."""
+    _keep(target, {"product_steps": dict(steps)})
 
 
 def kept_ceilings(target: base.CpuTarget, threads: int) -> machine.Ceilings | None:

@@ -22,7 +22,7 @@ from tensorwright import base, machine_code
 from tensorwright.codegen.analysis.indices import Linear
 from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.buffers import Slots
-from tensorwright.codegen.llvm.text import Function
+from tensorwright.codegen.llvm.text import Function, register_type
 from tensorwright.expr import Arithmetic, Index, NamedSize, value_of_node
 from tensorwright.loop import Stmt, buffers_used
 
@@ -169,21 +169,22 @@ class Intrinsic:
 
 
 def _emit_dot(
-    instruction: str, sums: str, function: Function, windows: tuple[str, ...], _: Joined
+    product: base.ShortProduct, function: Function, windows: tuple[str, ...], _: Joined
 ) -> None:
     """Write an instruction of x86 as its text: the types of LLVM's intrinsics vary by version."""
     total, data, weights = windows
-    lanes = int(sums.split()[0])
+    lanes = product.columns
+    sums = register_type(product.sums, lanes)
     words = f"<{lanes} x i32>"
-    start = function.emit(f"load <{sums}>, ptr {total}, align 4")
+    start = function.emit(f"load {sums}, ptr {total}, align 4")
     group = function.emit(f"load i32, ptr {data}, align 1")
     spread = function.splat_name("i32", group, lanes)
     matrix = function.emit(f"load {words}, ptr {weights}, align 1")
     result = function.emit(
-        f'call <{sums}> asm "{instruction} $2, $1, $0", "=v,v,v,0"'
-        f"({words} {spread}, {words} {matrix}, <{sums}> {start})"
+        f'call {sums} asm "{product.x86} $2, $1, $0", "=v,v,v,0"'
+        f"({words} {spread}, {words} {matrix}, {sums} {start})"
     )
-    function.effect(f"store <{sums}> {result}, ptr {total}, align 4")
+    function.effect(f"store {sums} {result}, ptr {total}, align 4")
 
 
 def _emit_vpmaddwd(
@@ -271,9 +272,6 @@ def _gathered(function: Function, kind: str, addresses: tuple[str, ...]) -> str:
 
 
 _EMITTERS: dict[str, Emitter] = {
-    "dot4_u8i8_i32": partial(_emit_dot, "vpdpbusd", "16 x i32"),
-    "dot4_u8i8_i32x8": partial(_emit_dot, "{vex} vpdpbusd", "8 x i32"),
-    "dot2_bf16": partial(_emit_dot, "vdpbf16ps", "16 x float"),
     "dot4_u8i8_i32x4": partial(_emit_neon_dot, "usdot"),
     "dot4_i8i8_i32x4": partial(_emit_neon_dot, "sdot"),
     "mmla_u8i8_i32": partial(_emit_neon_tile, "usmmla"),
@@ -283,7 +281,12 @@ _EMITTERS: dict[str, Emitter] = {
 }
 
 INTRINSICS: tuple[Intrinsic, ...] = tuple(
-    Intrinsic(each.intrinsic, each.features, each.windows, _EMITTERS[each.intrinsic])
+    Intrinsic(
+        each.intrinsic,
+        each.features,
+        each.windows,
+        partial(_emit_dot, each) if each.x86 else _EMITTERS[each.intrinsic],
+    )
     for each in base.SHORT_PRODUCTS
     if not each.is_matrix  # `tiles.py` has those
 )

@@ -52,8 +52,8 @@ def round_operands(graph: Graph, target: Target, precision: str, keep: Sequence[
 def _rounded_graph(graph: Graph, target: Target, keep: Sequence[str], names: list[str]) -> Graph:
     graph = map_nested(graph, lambda nested: _rounded_graph(nested, target, keep, names))
     rounded: dict[str, str] = {}
-    has_products = any(each.data is DType.BF16 for each in cpu_target(target).short_products())
-    wide_bytes = 0 if has_products else cpu_target(target).l1_bytes
+    machine = cpu_target(target)
+    wide_bytes = 0 if machine.is_fast(DType.BF16) else machine.l1_bytes
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         own = operator_of(node)

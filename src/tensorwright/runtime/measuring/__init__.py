@@ -8,5 +8,6 @@ from tensorwright.runtime.measuring.call_costs import (
     seconds_in_turns, typical_seconds,
 )
 from tensorwright.runtime.measuring.peak import (
-    measure_bandwidth, measure_ceilings, measure_peak, measure_peak_alone, this_machine,
+    measure_bandwidth, measure_ceilings, measure_peak, measure_peak_alone, measure_speed,
+    this_machine,
 )

@@ -8,7 +8,9 @@ The rates of this machine: those of a core, measured once, and its ceilings.
 
 A measured rate matters if it is far from the assumed rate of all processors: some processors do one
 multiply-add of long vectors a cycle, not two.  So a measured rate is rounded to the assumed rate
-times a power of two.  A busy machine then makes the same choices as an idle one.
+times a power of two.  A busy machine then makes the same choices as an idle one.  The same holds of
+instructions that multiply short numbers: many cores of Intel take four times as long for vdpbf16ps
+as for a multiply-add of f32.
 """
 
 from __future__ import annotations
@@ -31,10 +33,13 @@ from tensorwright.machine import (
     Rates,
     Steps,
     assumed_ceilings,
+    keep_product_steps,
     keep_steps,
+    kept_product_steps,
     kept_steps,
     machine_of,
     nominal_rates,
+    product_steps_from,
     steps_from,
 )
 from tensorwright.runtime.buffers import empty
@@ -43,11 +48,14 @@ from tensorwright.runtime.native.jit import object_code_of
 from tensorwright.runtime.native.pool import usable_threads
 
 _BUDGET_S = 0.1
+_SHORT_BUDGET_S = 0.005
 _LEAST_REPEATS = 5
 _PAUSE_S = 0.001
 _LEAST_BYTES = 1 << 24  # read in one run, which takes long compared with a fork-join
 _READ_VECTORS = 8  # that are read and added at a time
 _RESULT_BYTES = 64
+_PRODUCT_ROUNDS = 20_000  # of each chain
+_ONES = 0x3F803F80  # as two bf16; as integers nothing special
 _FLOPS_PER_RUN = 30_000_000  # of each thread: much longer than a fork-join, shorter than a slice
 
 
@@ -65,6 +73,21 @@ def measure_peak(
     rounds = max(1, _FLOPS_PER_RUN // (2 * lanes * chains))
     best_s = _best_time(target, threads, _fma_loop(lanes, chains, dtype), (threads, rounds))
     return 2.0 * lanes * chains * rounds * threads / best_s
+
+
+def measure_speed(target: base.CpuTarget, product: base.ShortProduct) -> float:
+    """The products of an instruction of x86 in the time of one of f32, in vectors of equal length.
+
+    Some milliseconds, on one core.
+    Raises:  as `measure_peak`.
+    """
+    chains = 12 if target.vector_registers < 32 else 24
+    loops = _fma_loop(product.columns, chains, base.DType.F32), _product_loop(product, chains)
+    numbers = (1, _PRODUCT_ROUNDS)
+    wide_s, short_s = (
+        _best_time(target, 1, each, numbers, budget_s=_SHORT_BUDGET_S) for each in loops
+    )
+    return product.terms * wide_s / short_s
 
 
 def measure_bandwidth(target: base.CpuTarget, threads: int = 1, size_bytes: int = 1 << 26) -> float:
@@ -92,6 +115,7 @@ def _best_time(
     measure: machine_code.NativeFunction,
     numbers: tuple[int, ...],
     *arrays: base.Array,
+    budget_s: float = _BUDGET_S,
 ) -> float:
     """Seconds of the shortest of many calls of `measure({numbers, results, *arrays})`.
 
@@ -107,7 +131,7 @@ def _best_time(
     device.time_calls(functions, table, results, threads)
     best_s = float("inf")
     repeats = 0
-    end = time.perf_counter() + _BUDGET_S
+    end = time.perf_counter() + budget_s
     while repeats < _LEAST_REPEATS or time.perf_counter() < end:
         best_s = min(best_s, device.time_calls(functions, table, results, threads))
         repeats += 1
@@ -126,6 +150,23 @@ def _fma_loop(lanes: int, chains: int, dtype: base.DType) -> machine_code.Native
     with _own_shares(body, shares), body.loop(rounds):
         for vector in vectors:
             vector.set(vector.now.intrinsic("fmuladd", 0.5, 1.0))
+    return _measured(body, vectors)
+
+
+def _product_loop(product: base.ShortProduct, chains: int) -> machine_code.NativeFunction:
+    """As `_fma_loop`: sums of products of an instruction."""
+    body = _thread_body()
+    shares, rounds = (_arguments(body)[0].array(machine_code.Kind.I64)[n] for n in (0, 1))
+    is_float, columns = product.sums.is_float, product.columns
+    element = machine_code.Kind.F32 if is_float else machine_code.Kind.I32
+    kind = machine_code.vector_type(element, columns)
+    words = machine_code.vector_type(machine_code.Kind.I32, columns)
+    ones = f"{words} {machine_code.splat_literal('i32', str(_ONES), columns)}"
+    vectors = [body.variable(kind, 0.0 if is_float else 0) for _ in range(chains)]
+    with _own_shares(body, shares), body.loop(rounds):
+        for vector in vectors:
+            call = f'call {kind} asm "{product.x86} $2, $1, $0", "=v,v,v,0"'
+            vector.set(vector.now.result(kind, f"{call}({ones}, {ones}, {vector.now})"))
     return _measured(body, vectors)
 
 
@@ -222,10 +263,30 @@ def this_machine(target: base.CpuTarget, threads: int, *, is_cold: bool = False)
     The rates of a core are read from the folder of the knob `home`.  If they are not there, they
     are measured and kept there, which takes a third of a second.  If this machine cannot run code
     for the target, or cannot be measured, the rates are the nominal ones.  Those of a machine that
-    is assumed (knob `assume`) are data.
+    is assumed (knob `assume`) are data.  Its target says how fast instructions multiply short
+    numbers: measured for "native" only, because a named target stands for other machines, too.
     """
     settings = base.knobs.HOME.get(), base.knobs.ASSUME.get()
-    return machine_of(target, threads, _rates_of(target, settings), is_cold=is_cold)
+    measured = replace(target, speeds=_speeds_of(target, settings))
+    return machine_of(measured, threads, _rates_of(target, settings), is_cold=is_cold)
+
+
+@lru_cache(maxsize=64)
+def _speeds_of(target: base.CpuTarget, settings: tuple[Path, str]) -> base.Speeds:
+    """The speeds of instructions that are not those of their records, kept like rates."""
+    _, assumed = settings
+    had = set(target.instructions)
+    usable = [p for p in base.SHORT_PRODUCTS if p.x86 and set(p.features) <= had]
+    taken = {(p.data, p.weights): p for p in reversed(usable)}  # the first of equal operands
+    named = {p.intrinsic: p for p in taken.values()}
+    if assumed or not named or target.name != "native" or base.missing_here(target):
+        return target.speeds
+    steps = kept_product_steps(target)
+    if steps is None or not named.keys() <= steps.keys():
+        speeds = {name: measure_speed(target, each) for name, each in named.items()}
+        steps = {n: product_steps_from(each.speed, speeds[n]) for n, each in named.items()}
+        keep_product_steps(target, steps)
+    return tuple((n, each.speed * 2.0 ** steps[n]) for n, each in named.items() if steps[n])
 
 
 @lru_cache(maxsize=64)

@@ -103,6 +103,7 @@ class Plan:
 
     graph    holds the formulas; those of similar programs cost less in one graph
     groups   the groups of columns
+    speeds   of instructions that multiply short numbers, as of `statements_of`
     """
 
     program: LoopProgram
@@ -112,10 +113,11 @@ class Plan:
         program: LoopProgram,
         graph: ColumnGraph | None = None,
         groups: tuple[FeatureGroup, ...] = CPU_GROUPS,
+        speeds: base.Speeds = (),
     ) -> None:
         own = graph or ColumnGraph()
         scalars = [group.of for group in groups if isinstance(group, ScalarGroup)]
-        nests, formulas = formulas_of(program, own, scalars)
+        nests, formulas = formulas_of(program, own, scalars, speeds)
         self._groups, self._columns = groups, columns_of(groups)
         self.program = program
         self.statements = len(formulas)
@@ -198,6 +200,7 @@ def features_of(
     program: LoopProgram,
     columns: Mapping[str, NDArray[Any]] | None = None,
     groups: tuple[FeatureGroup, ...] = CPU_GROUPS,
+    speeds: base.Speeds = (),
 ) -> Features:
     """The features of a program's statements, for columns of its open decisions.
 
@@ -207,7 +210,7 @@ def features_of(
     """
     given = columns or {}
     count = max((len(column) for column in given.values()), default=1)
-    return Plan(program, groups=groups).run(given, count)
+    return Plan(program, groups=groups, speeds=speeds).run(given, count)
 
 
 def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
@@ -242,6 +245,7 @@ class Featurizer:
         self.state = state
         self.target = target
         self._groups = groups_of(target)
+        self._speeds = target.speeds if isinstance(target, base.CpuTarget) else ()
         self._plans: PlansBySketch[Plan] = PlansBySketch()
         self._graph = ColumnGraph()
         finalize(self, self._graph.clear)
@@ -255,7 +259,8 @@ class Featurizer:
 
     def _make_plan(self, sketch: Sketch) -> Plan:
         with base.without_collection():
-            return Plan(lower_sketch(self.state, sketch), self._graph, self._groups)
+            program = lower_sketch(self.state, sketch)
+            return Plan(program, self._graph, self._groups, self._speeds)
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
         """The features of candidates of a sketch.
@@ -270,7 +275,7 @@ class Featurizer:
 
     def of_program(self, program: LoopProgram) -> Features:
         """The features of a trace that has been lowered, in outline."""
-        return features_of(program, groups=self._groups)
+        return features_of(program, groups=self._groups, speeds=self._speeds)
 
 
 OpenSource = Callable[[ScheduleState, Any, Space], FeatureSource]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple, TypeAlias
 
-from tensorwright.base import LINE_BYTES
+from tensorwright.base import LINE_BYTES, Speeds
 from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
@@ -56,21 +56,29 @@ class Level(NamedTuple):
 
 
 def formulas_of(
-    program: LoopProgram, graph: columns.ColumnGraph, scalars: Sequence[ScalarFormula]
+    program: LoopProgram,
+    graph: columns.ColumnGraph,
+    scalars: Sequence[ScalarFormula],
+    speeds: Speeds = (),
 ) -> tuple[tuple[Nest, ...], tuple[StatementFormulas, ...]]:
-    """All statements of a program, in order, and their formulas."""
+    """All statements of a program, in order, and their formulas.
+
+    speeds   as of `statements_of`
+    """
     touching: dict[Buffer, list[Nest]] = {}
-    nests = nests_of(program, graph)
+    nests = nests_of(program, graph, speeds)
     for nest in nests:
         for use in nest.uses:
             touching.setdefault(use.buffer, []).append(nest)
     return nests, tuple(nest.formulas(touching, scalars) for nest in nests)
 
 
-def nests_of(program: LoopProgram, graph: columns.ColumnGraph) -> tuple[Nest, ...]:
+def nests_of(
+    program: LoopProgram, graph: columns.ColumnGraph, speeds: Speeds = ()
+) -> tuple[Nest, ...]:
     """All statements of a program, in order, with their loops and what they touch."""
     shapes: dict[Buffer, tuple[columns.Cell, ...]] = {}
-    nests = [Nest(statement, graph) for statement in statements_of(program)]
+    nests = [Nest(statement, graph) for statement in statements_of(program, speeds)]
     for nest in nests:
         nest.find_shape(shapes)
     for nest in nests:

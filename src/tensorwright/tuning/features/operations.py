@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tensorwright import expr, loop
-from tensorwright.base import DType, ShortProduct, short_product
+from tensorwright.base import DType, ShortProduct, Speeds, short_product
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.columns import Cell
 from tensorwright.tuning.features.loop_dependence import Variables
@@ -95,11 +95,14 @@ class Statement:
         return sum(step <= common for step in self.loop_steps)
 
 
-def statements_of(program: loop.LoopProgram) -> tuple[Statement, ...]:
-    """The stores of a program, in order; those that an intrinsic stands for too."""
+def statements_of(program: loop.LoopProgram, speeds: Speeds = ()) -> tuple[Statement, ...]:
+    """The stores of a program, in order; those that an intrinsic stands for too.
+
+    speeds   of intrinsics, where they are others than those of their records
+    """
     calls = (each for each in loop.walk(program.body) if isinstance(each, loop.Call))
     summed = frozenset(call.windows[0].buffer for call in calls)
-    return tuple(_walk(program.body, _Around(summed=summed)))
+    return tuple(_walk(program.body, _Around(summed=summed, speeds=speeds)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class _Around:
     loop_steps: tuple[int, ...] = ()
     speed: float = 1.0
     summed: frozenset[loop.Buffer] = frozenset()  # by instructions
+    speeds: Speeds = ()
 
 
 def _walk(statement: loop.Stmt, around: _Around) -> Iterator[Statement]:
@@ -137,7 +141,8 @@ def _walk(statement: loop.Stmt, around: _Around) -> Iterator[Statement]:
             if product is None:
                 yield from _walk(meaning, around)
                 return
-            inner = replace(around, speed=product.speed / product.terms)
+            speed = dict(around.speeds).get(intrinsic, product.speed)
+            inner = replace(around, speed=speed / product.terms)
             yield from _walk(_in_vectors(meaning, product), inner)
         case loop.Store():
             yield _statement(statement, around)

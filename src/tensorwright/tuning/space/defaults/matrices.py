@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from tensorwright import base, expr, schedule
 from tensorwright.ops import NARROW
@@ -265,7 +266,8 @@ def short_product_sketches(
     """The sketches, the best guess first; none if the target has no instruction that suits the
     program.
 
-    Products of bf16 have those of f32, too: a price decides whether vectors are widened.
+    Products of bf16 have those of f32, too: a price decides whether vectors are widened.  Those are
+    the best guess if no instruction multiplies bf16 faster than f32.
     """
     builder = SketchBuilder(state)
     has_widened = False
@@ -274,10 +276,14 @@ def short_product_sketches(
         if steps.widens(stage.tensor, NARROW) and schedule.is_legal(inline, builder.state):
             builder.do(inline)
             has_widened = True
-    has_short = False
-    for each in _SKETCHES:
-        for sketch in each(builder, target):
-            has_short = True
-            yield sketch
-    if has_short and has_widened:
-        yield from tile_sketches(state, target)
+    short = chain.from_iterable(each(builder, target) for each in _SKETCHES)
+    first = next(short, None)
+    if first is None:
+        return
+    short = chain((first,), short)
+    if not has_widened:
+        yield from short
+    elif target.is_fast(*NARROW):
+        yield from chain(short, tile_sketches(state, target))
+    else:
+        yield from chain(tile_sketches(state, target), short)

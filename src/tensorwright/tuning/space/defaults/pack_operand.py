@@ -288,6 +288,26 @@ def packed_weights_of(
     return None
 
 
+def widened_weights_of(product: schedule.Stage, state: schedule.ScheduleState) -> str:
+    """The stage that widens constants of bf16 which a product reads; "" if there is none."""
+    names = sorted(name for name in schedule.reads_of(product.tensor) if state.has_stage(name))
+    stages = [state.stage(name) for name in names]
+    wide = (s for s in stages if schedule.reads_of(s.tensor) <= state.constants)
+    return next((stage.name for stage in wide if steps.widens(stage.tensor)), "")
+
+
+def is_wide_operand(product: Anchor, name: str, roles: AxisRoles) -> bool:
+    """Whether an operand is contiguous along the lanes, and used by enough rows for a copy."""
+    rows = [axis for axis in (roles.row, roles.second_row) if axis is not None]
+    if prod(axis.length for axis in rows) < _USES:
+        return False
+    loads = [each.load for each in product.operands if each.load.source.name == name]
+    return len(loads) == 1 and (
+        accesses.stride_along(loads[0], roles.lanes.var) == 1
+        and not any(accesses.reads_along(loads[0], axis.var) for axis in rows)
+    )
+
+
 def place_packed_panel(
     builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget
 ) -> None:

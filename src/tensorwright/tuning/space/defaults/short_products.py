@@ -117,7 +117,8 @@ def _fitted(
         shapes = [instruction.of_shape(instruction.rows, wide, each) for each in groups]
     for shaped in shapes:
         axes = [axis for axis in tensor.reduce_axes if _is_run(data, axis, shaped.run)]
-        if len(axes) == 1 and columns % shaped.width == 0 and shaped.speed >= 1:
+        is_filled = shaped.speed >= 1 or not shaped.is_matrix
+        if len(axes) == 1 and columns % shaped.width == 0 and is_filled:
             yield shaped, axes[0]
 
 

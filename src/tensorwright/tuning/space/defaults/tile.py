@@ -27,9 +27,11 @@ from tensorwright.tuning.space.defaults import tile_anchor
 from tensorwright.tuning.space.defaults.pack_operand import (
     copies_much,
     inline_transposed,
+    is_wide_operand,
     pack_operand,
     packed_weights_of,
     transpose_operands,
+    widened_weights_of,
 )
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.register_tile import CPU_LIMITS
@@ -280,20 +282,25 @@ def _tile_sketch(
     copies_borders  the image is copied with a border, even if only whole taps lie beside it: a tile
                     then reads adjacent memory
     """
-    product = _product(fold, is_inlined=order is Order.INLINED)
+    is_packed = order is Order.PACKED_PANELS
+    widened = widened_weights_of(fold.state.stage(fold.name), fold.state) if is_packed else ""
+    product = _product(fold, is_inlined=order is Order.INLINED, widened=widened)
     if product is None:
         return None
     common, anchor, stored, width, roles = product
     builder = SketchBuilder(fold.state)
     builder.join(common)
     packed_panel = ""
-    if order is Order.PACKED_PANELS:
+    if is_packed:
         weights = packed_weights_of(fold.state.stage(fold.name), fold.state)
-        packed_panel = (
-            weights.name
-            if weights is not None
-            else pack_operand(builder, anchor, stored, roles.lanes, roles.row, fold.target)
-        )
+        if weights is not None:
+            packed_panel = weights.name
+        elif widened and is_wide_operand(Anchor(builder.state, anchor, stored), widened, roles):
+            packed_panel = widened
+        elif not widened:
+            packed_panel = pack_operand(
+                builder, anchor, stored, roles.lanes, roles.row, fold.target
+            )
         if not packed_panel or roles.lanes.length <= width:
             return None
     taps: list[str] = []
@@ -323,16 +330,17 @@ def _tile_sketch(
 
 @lru_cache(maxsize=4)
 def _product(
-    fold: _Fold, *, is_inlined: bool
+    fold: _Fold, *, is_inlined: bool, widened: str = ""
 ) -> tuple[SketchBuilder, str, str, int, AxisRoles] | None:
     """What all orders share: the steps before any tile, the reduction, its stored stage, the width
     of vectors, the roles of axes.  None if there are no lanes.
 
     is_inlined   whether padding is read in place, and the taps that lie beside it are skipped: for
                  a whole vector, so that taps along the lanes are selected, lane by lane
+    widened      a stage that widens constants, of which panels are widened before their use
     """
     builder, anchor, feeding = SketchBuilder(fold.state), fold.name, fold.feeding
-    inline_elementwise(builder, keep=feeding)
+    inline_elementwise(builder, keep=feeding | ({widened} if widened else frozenset()))
     stored = ensure_epilogue(builder, anchor)
     width = accesses.lanes_for(fold.target, builder.state.stage(anchor))
     if stored != anchor and is_scattered(Anchor(builder.state, anchor, stored), width):
