@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple, TypeAlias
 
-from tensorwright.base import LINE_BYTES, Speeds
+from tensorwright.base import LINE_BYTES, DType, Speeds
 from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
@@ -22,6 +22,7 @@ from tensorwright.tuning.features.operations import (
 )
 
 _SCALAR_LOAD = 0.5  # in loads of 64 bytes
+_WIDENED_LOAD = 4.0  # in loads of as many bytes
 _TURNED_LOAD = 0.25  # of an element of a copy whose squares are transposed in registers
 
 
@@ -211,7 +212,15 @@ class Nest:
         return tuple(levels)
 
     def _loads_of_an_element(self, use: BufferUse) -> columns.Cell:
-        """The cost of an element of a buffer, in loads of 64 adjacent bytes."""
+        """The cost of an element of a buffer, in loads of 64 adjacent bytes.
+
+        A bf16 is widened when it has been read: two more operations for each vector or number.
+        """
+        cost = self._plain_loads(use)
+        return cost * _WIDENED_LOAD if use.buffer.dtype is DType.BF16 else cost
+
+    def _plain_loads(self, use: BufferUse) -> columns.Cell:
+        """As if nothing were widened."""
         vectors = [n for n, kind in enumerate(self.kinds.kinds) if kind is ForKind.VECTOR]
         if not vectors:
             return _SCALAR_LOAD

@@ -141,6 +141,7 @@ _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapp
 _MANY = 128  # rows that need more pages than a first-level TLB holds
 _FEW_RESULTS = 16  # of each element, for which it is not copied into another order
 _USES = 24  # rows of the result that are worth the copy
+OFTEN_WIDENED = 96  # uses that are worth widening an element first: its bits come from memory
 _TIMES = 4  # the lines of a panel, as a multiple of those of the first cache
 _WIDE = 64  # bytes of vectors that hide that; narrower ones lose a sixth of the speed, on Zen 4
 
@@ -296,16 +297,30 @@ def widened_weights_of(product: schedule.Stage, state: schedule.ScheduleState) -
     return next((stage.name for stage in wide if steps.widens(stage.tensor)), "")
 
 
-def is_wide_operand(product: Anchor, name: str, roles: AxisRoles) -> bool:
-    """Whether an operand is contiguous along the lanes, and used by enough rows for a copy."""
+def widened_panel(
+    builder: SketchBuilder, widened: str, anchor: str, stored: str, roles: AxisRoles
+) -> str:
+    """The stage that widens constants for the lanes, in their order; "" if no panel of it pays.
+
+    It is the one that widens, or a copy of it in another order, which then widens.
+    """
     rows = [axis for axis in (roles.row, roles.second_row) if axis is not None]
-    if prod(axis.length for axis in rows) < _USES:
-        return False
-    loads = [each.load for each in product.operands if each.load.source.name == name]
-    return len(loads) == 1 and (
-        accesses.stride_along(loads[0], roles.lanes.var) == 1
-        and not any(accesses.reads_along(loads[0], axis.var) for axis in rows)
-    )
+    if prod(axis.length for axis in rows) < OFTEN_WIDENED:
+        return ""
+    for load in (operand.load for operand in Anchor(builder.state, anchor, stored).operands):
+        name = load.source.name
+        is_copy = builder.state.has_stage(name) and {widened} == schedule.reads_of(
+            builder.state.stage(name).tensor
+        )
+        if (
+            (name == widened or is_copy)
+            and accesses.stride_along(load, roles.lanes.var) == 1
+            and not any(accesses.reads_along(load, axis.var) for axis in rows)
+        ):
+            if is_copy:
+                builder.do(schedule.ComputeInline(widened))
+            return name
+    return ""
 
 
 def place_packed_panel(

@@ -25,12 +25,13 @@ from tensorwright.expr import Compute, Select, Tensor, loads_of
 from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults import tile_anchor
 from tensorwright.tuning.space.defaults.pack_operand import (
+    OFTEN_WIDENED,
     copies_much,
     inline_transposed,
-    is_wide_operand,
     pack_operand,
     packed_weights_of,
     transpose_operands,
+    widened_panel,
     widened_weights_of,
 )
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
@@ -84,7 +85,8 @@ class _Fold:
     def feeding(self) -> frozenset[str]:
         """The stages that it reads and that read nothing computed but each other.
 
-        Constants of bf16 are widened where they are read.
+        Constants of bf16 are widened where they are read, but those of which a tile spreads each
+        element over a vector: they would be widened one by one.
         """
         read: set[str] = set()
         pending = [self.name]
@@ -95,7 +97,24 @@ class _Fold:
                     read.add(load.source.name)
                     pending.append(load.source.name)
         direct = read & schedule.reads_of(self.tensor)
-        return frozenset(n for n in direct if not widens(self.state.stage(n).tensor))
+        return frozenset(n for n in direct if not self._widens_vectors(n))
+
+    def _widens_vectors(self, name: str) -> bool:
+        """Whether a stage widens bf16, other than elements that are spread and used often."""
+        roles, stage = self.roles, self.state.stage(name)
+        if not widens(stage.tensor):
+            return False
+        loads = [load for load in loads_of(self.tensor.body) if load.source.name == name]
+        if roles is None or not schedule.reads_of(stage.tensor) <= self.state.constants:
+            return True
+        used = (
+            prod(
+                each.length for each in self.tensor.axes if not accesses.reads_along(load, each.var)
+            )
+            for load in loads
+        )
+        lanes = roles.lanes.var
+        return any(accesses.reads_along(load, lanes) for load in loads) or min(used) < OFTEN_WIDENED
 
     @property
     def fed(self) -> tuple[Compute, ...]:
@@ -129,10 +148,15 @@ def tile_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[
 
 
 def _in_all_orders(fold: _Fold) -> Iterator[Sketch]:
-    if packed_weights_of(fold.state.stage(fold.name), fold.state) is not None:
+    product = fold.state.stage(fold.name)
+    is_packed = packed_weights_of(product, fold.state) is not None
+    # widened for each tile again, constants take a share of the time that no feature shows
+    widened = fold.shares_operands and not fold.feeding and widened_weights_of(product, fold.state)
+    if is_packed or widened:
         sketch = _tile_sketch(fold, Order.PACKED_PANELS)
         yield from () if sketch is None else (sketch,)
-        return
+        if is_packed or sketch is not None:
+            return
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if fold.shares_operands:
         orders = (Order.PACKED_PANELS, *_shared_orders(fold))
@@ -295,13 +319,13 @@ def _tile_sketch(
         weights = packed_weights_of(fold.state.stage(fold.name), fold.state)
         if weights is not None:
             packed_panel = weights.name
-        elif widened and is_wide_operand(Anchor(builder.state, anchor, stored), widened, roles):
-            packed_panel = widened
-        elif not widened:
+        elif widened:
+            packed_panel = widened_panel(builder, widened, anchor, stored, roles)
+        else:
             packed_panel = pack_operand(
                 builder, anchor, stored, roles.lanes, roles.row, fold.target
             )
-        if not packed_panel or roles.lanes.length <= width:
+        if not packed_panel or (not widened and roles.lanes.length <= width):
             return None
     taps: list[str] = []
     built = Anchor(builder.state, anchor, stored)
