@@ -203,6 +203,20 @@ def test_pairs_of_bf16_are_multiplied_with_sums_of_f32(rows: int) -> None:
     assert not any("short" in each.name for each in heuristic_sketches(state, AVX512))
 
 
+@pytest.mark.parametrize("rows", [40, 128])
+def test_constants_of_bf16_are_widened_once_for_many_rows(rows: int) -> None:
+    terms = reduce_axis("t", 36)
+    x, w = placeholder("x", (rows, 36), DType.F32), placeholder("w", (36, 48), DType.BF16)
+    wide = compute("wide", (36, 48), lambda row, column: cast(w[row, column], DType.F32))
+    made = compute("y", (rows, 48), lambda r, c: sum_over(x[r, terms] * wide[terms, c], terms))
+    workload = program(made, constants=("w",))
+    first, *_ = heuristic_sketches(state_of(workload), AVX2)
+    assert (first.name == "tile, columns packed") == (rows == 128)
+    arrays = RANDOM.standard_normal((rows, 36)).astype(np.float32), RANDOM.standard_normal((36, 48))
+    case = workload, (arrays[0], arrays[1].astype(bfloat16))
+    check_schedule(case, format_trace(first.bound(first.defaults)), TARGET)
+
+
 def tiled(sketch: Sketch) -> bool:
     steps = (step for step in sketch.trace if isinstance(step, Tensorize))
     return any(step.intrinsic.startswith("mmla") for step in steps)
