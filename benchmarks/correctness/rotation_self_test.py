@@ -1,6 +1,6 @@
 """Does taking turns measure what it claims? Each competitor's time in rotation against alone.
 
-    python benchmarks/correctness/rotation_self_test.py [--rounds N] [--model FILE] [--ours FILE]
+    python benchmarks/correctness/rotation_self_test.py [--rounds N] [--model MODEL] [--ours FILE]
 
 The competitors have thread pools that disturb each other when they are alive side by side: ONNX
 Runtime's own, whose threads spin after a call, once with every core and once with one; PyTorch's
@@ -13,31 +13,25 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
-import resource
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
-from onnx import numpy_helper
-
 from tensorwright.base import MachineError, available_cores
+from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.printing import print_table
+from tensorwright.graph import random_inputs
+from tensorwright.graph.onnx_export import save_proto
+from tensorwright.machine import LoadWatch
 from tensorwright.peers.process import Competitor, PeerProcess, Result, Timing, rotate
 from tensorwright.peers.process.rotation import summarise
 
-LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-
 _LEAST_S = 10e-3  # of a sample
 LIMIT = 0.05
-_STAT = Path("/proc/stat")
 
 Opener = Callable[[], AbstractContextManager[Competitor]]
 """Starts a competitor, loaded and with inputs bound; the end of the context ends it."""
@@ -94,75 +88,6 @@ def _expect_timing(result: Result) -> Timing:
     )
 
 
-@dataclass(slots=True)
-class ForeignLoad:
-    """`share` is set when the block ends: the part of all cores that other programs used, 0 to 1.
-
-    None where the system does not tell. Children count as ours once they have been waited for.
-    """
-
-    share: float | None = None
-
-
-@contextmanager
-def watch_foreign_load() -> Iterator[ForeignLoad]:
-    """Measure from the start of the block to its end."""
-    load = ForeignLoad()
-    start, busy, own = time.monotonic(), _read_busy_s(), _read_own_s()
-    yield load
-    busy_after = _read_busy_s()
-    if busy is not None and busy_after is not None:
-        foreign_s = (busy_after - busy) - (_read_own_s() - own)
-        available_s = (time.monotonic() - start) * (os.cpu_count() or 1)
-        load.share = min(max(foreign_s / available_s, 0.0), 1.0)
-
-
-def _read_busy_s() -> float | None:
-    """Processor seconds that the whole machine has worked: all but idle and waiting for disks."""
-    try:
-        fields = [int(field) for field in _STAT.read_text().split("\n", 1)[0].split()[1:9]]
-    except (OSError, ValueError):
-        return None
-    idle = sum(fields[3:5])
-    return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK")
-
-
-def _read_own_s() -> float:
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-def seed_weights(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
-    """Replace the constant weights of a light model by random ones of He's scale."""
-    generator = np.random.default_rng(seed)
-    shapes = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
-    kept = []
-    for node in model.graph.node:
-        if node.op_type != "ConstantOfShape" or node.input[0] not in shapes:
-            kept.append(node)
-            continue
-        shape = tuple(int(extent) for extent in shapes[node.input[0]])
-        scale = np.sqrt(2 / max(1, int(np.prod(shape[1:]))))
-        weight = (generator.standard_normal(shape) * scale).astype(np.float32)
-        model.graph.initializer.append(numpy_helper.from_array(weight, node.output[0]))
-    del model.graph.node[:]
-    model.graph.node.extend(kept)
-    return model
-
-
-def make_inputs(model: onnx.ModelProto, seed: int) -> dict[str, np.ndarray]:
-    """Random inputs for every input that is no weight."""
-    generator = np.random.default_rng(seed)
-    weights = {i.name for i in model.graph.initializer}
-    return {
-        value.name: generator.standard_normal(
-            [d.dim_value for d in value.type.tensor_type.shape.dim]
-        ).astype(np.float32)
-        for value in model.graph.input
-        if value.name not in weights
-    }
-
-
 def torch_convolution(inputs: Mapping[str, Any], threads: int) -> Callable[[], object]:
     """A convolution in PyTorch's OpenMP pool: what the competitor "torch" runs."""
     torch = importlib.import_module("torch")
@@ -192,15 +117,14 @@ def main() -> int:
     """Print the table; 1 if a competitor is disturbed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--model", type=Path, default=LIGHT / "light_squeezenet.onnx")
+    parser.add_argument("--model", default="light:squeezenet")
     parser.add_argument("--ours", help="an executable of the model, to take part as well")
     options = parser.parse_args()
     cores = available_cores()
-    model = seed_weights(onnx.load(options.model), seed=0)
-    inputs = make_inputs(model, seed=1)
+    inputs = random_inputs(read_graph(options.model), 1)
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/model.onnx"
-        onnx.save(model, path)
+        save_proto(read_proto(options.model), path)
         chosen = [(f"onnxruntime, {cores} threads", "onnxruntime", path, cores, inputs)]
         chosen.append(("onnxruntime, 1 thread", "onnxruntime", path, 1, inputs))
         if importlib.util.find_spec("torch") is not None:
@@ -208,15 +132,15 @@ def main() -> int:
             chosen.append((f"torch convolution, {cores} threads", "function", place, cores, {}))
         if options.ours:
             chosen.append((f"ours, {cores} threads", "ours", options.ours, cores, inputs))
-        with watch_foreign_load() as load:
-            rows = self_test([lambda c=c: open_peer(*c) for c in chosen], options.rounds)
+        watch = LoadWatch()
+        rows = self_test([lambda c=c: open_peer(*c) for c in chosen], options.rounds)
+        load = watch.load()
     cells = [
         (row.name, f"{row.alone_s * 1e3:.3f}", f"{row.rotation_s * 1e3:.3f}", f"{row.ratio:.3f}")
         for row in rows
     ]
     print_table(("competitor", "alone ms", "in rotation ms", "ratio"), cells)
-    if load.share is not None:
-        print(f"other programs used {load.share:.0%} of the machine meanwhile")
+    print(f"meanwhile {load}")
     return 0 if all(row.is_good for row in rows) else 1
 
 

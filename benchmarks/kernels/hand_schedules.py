@@ -18,10 +18,9 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
@@ -480,13 +479,11 @@ def race(case: Case, target: CpuTarget, rounds: int) -> tuple[float, dict[str, f
     # imported by path in the other processes; PyTorch is never loaded in this one
     kind, sizes = case.theirs
     with ExitStack() as stack:
-        if not target.spreads_operands:
-            stack.enter_context(environment(HELD_TO_AVX2))
         competitors = [stack.enter_context(PeerProcess("ours", "function"))]
         options: dict[str, object] = {"case": case.name, "target": target.name}
         competitors[0].load(f"{HERE / 'hand_schedules.py'}:ours", 1, options)
         for variant in VARIANTS[kind]:
-            peer = stack.enter_context(PeerProcess(variant, "function"))
+            peer = stack.enter_context(PeerProcess(variant, "function", target=target))
             options = {"kind": kind, "variant": variant, "sizes": sizes}
             peer.load(f"{HERE / 'torch_functions.py'}:operator", 1, options)
             competitors.append(peer)
@@ -495,25 +492,6 @@ def race(case: Case, target: CpuTarget, rounds: int) -> tuple[float, dict[str, f
         results = rotate(competitors, rounds)
     times = {r.name: r.median_s for r in results if isinstance(r, Timing)}
     return times.pop("ours"), times
-
-
-HELD_TO_AVX2 = {
-    "ATEN_CPU_CAPABILITY": "avx2",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-}
-
-
-@contextmanager
-def environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables of the processes that start inside the block."""
-    kept = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(kept)
 
 
 VARIANTS = {
