@@ -84,9 +84,8 @@ def read_decoder(data: Buffer, label: str) -> tuple[ModelProto, FileWeights]:
              UnsupportedError for another architecture, or parts that are not read.
     """
     file = read_gguf(data, label)
-    decoder = _Decoder.of(file)
     writer = _Writer(file)
-    model = decoder.written(writer)
+    model = _Decoder.of(file).written(writer)
     return model, writer.weights
 
 
@@ -122,8 +121,8 @@ class _Writer:
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
-    def _made(self, name: str, dtype: int, shape: Sequence[int], make: Callable[[], Array]) -> str:
-        """An array that is made of the file's bytes."""
+    def made(self, name: str, dtype: int, shape: Sequence[int], make: Callable[[], Array]) -> str:
+        """An array that is made when it is asked for, as those of the file's bytes are."""
         self.constants.append(TensorProto(name=name, dims=shape, data_type=dtype))
         self.weights.makers[name] = make
         return name
@@ -162,7 +161,7 @@ class _Writer:
         self.check(weight, shape)
         kind = self.file.tensors[weight].kind
         if isinstance(kind, Plain):
-            table = self._made(
+            table = self.made(
                 f"{name}.rows", TensorProto.FLOAT, shape, lambda: self.numbers(weight, shape)
             )
             return self.node("Gather", [table, ids], output)
@@ -191,7 +190,7 @@ class _Writer:
         own = f"{output}.product" if is_biased else output
         rows: Any = slice(None) if order is None else order
         if isinstance(kind, Plain):
-            matrix = self._made(
+            matrix = self.made(
                 f"{name}.matrix",
                 TensorProto.FLOAT,
                 shape[::-1],
@@ -233,11 +232,11 @@ class _Writer:
             chosen: Array = made[rows]
             return chosen
 
-        names = [self._made(f"{name}.{use}", TensorProto.UINT8, bytes_, packed)]
+        names = [self.made(f"{name}.{use}", TensorProto.UINT8, bytes_, packed)]
         for position, what in enumerate(("scales", "zeros") if kind.has_zeros else ("scales",)):
             make = partial(scales, position)
             blocks = count, inner // kind.block
-            names.append(self._made(f"{name}.{use}.{what}", TensorProto.FLOAT, blocks, make))
+            names.append(self.made(f"{name}.{use}.{what}", TensorProto.FLOAT, blocks, make))
         return names
 
 
@@ -361,9 +360,10 @@ class _Decoder:
         rates: NDArray[Any] = self.base ** (-np.arange(half) / half) / self.factor
         if _FACTORS in writer.file.tensors:
             rates = rates / writer.numbers(_FACTORS, (half,))
-        angles = np.outer(np.arange(self.longest + self.rows), rates)
+        positions = np.arange(self.longest + self.rows)
         for name, function in zip(_ANGLES, (np.cos, np.sin), strict=True):
-            writer.constant(name, function(angles).astype(np.float32))
+            make = partial(lambda of: of(np.outer(positions, rates)), function)
+            writer.made(name, TensorProto.FLOAT, (len(positions), half), make)
 
     def _write_lengths(self, writer: _Writer) -> None:
         """The length of cache and new rows together, and the last position, as i32."""
