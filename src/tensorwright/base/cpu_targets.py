@@ -247,6 +247,7 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4, 8.0),
     ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 1.0, 2),
     ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 1.4, 2),
+    _dot("dot4_u8i8_i32_ymm", "vpdpbusd", ("avx512vl", "avx512vnni"), _U8, _I8, 8, 4),
     _dot("dot4_u8i8_i32x8", "{vex} vpdpbusd", ("avx2", "avxvnni"), _U8, _I8, 8, 4),
     _dot("dot2_bf16", "vdpbf16ps", _SHORT_FLOATS, _BF16, _BF16, 16, 2, DType.F32),
     _tile("tile_bf16", "amx-bf16", _BF16, _BF16, 2, 4.5, DType.F32),

@@ -433,8 +433,9 @@ def test_the_dot_product_intrinsic(target: CpuTarget, product: ShortProduct, is_
     ("name", "number", "instruction"),
     [
         ("x86-64-avx512+avx512vnni", 0, r"vpdpbusd .*%zmm"),
-        ("x86-64-avx2+avxvnni", 7, r"\{vex\} vpdpbusd .*%ymm"),
-        ("x86-64-avx512+avx512bf16", 8, r"vdpbf16ps .*%zmm"),
+        ("x86-64-avx512+avx512vnni", 7, r" vpdpbusd .*%ymm"),
+        ("x86-64-avx2+avxvnni", 8, r"\{vex\} vpdpbusd .*%ymm"),
+        ("x86-64-avx512+avx512bf16", 9, r"vdpbf16ps .*%zmm"),
     ],
 )
 def test_x86_has_them_as_instructions(name: str, number: int, instruction: str) -> None:

@@ -180,8 +180,9 @@ def _emit_dot(
     group = function.emit(f"load i32, ptr {data}, align 1")
     spread = function.splat_name("i32", group, lanes)
     matrix = function.emit(f"load {words}, ptr {weights}, align 1")
+    kind = "x" if product.x86.startswith("{vex}") else "v"  # registers that it can name
     result = function.emit(
-        f'call {sums} asm "{product.x86} $2, $1, $0", "=v,v,v,0"'
+        f'call {sums} asm "{product.x86} $2, $1, $0", "={kind},{kind},{kind},0"'
         f"({words} {spread}, {words} {matrix}, {sums} {start})"
     )
     function.effect(f"store {sums} {result}, ptr {total}, align 4")

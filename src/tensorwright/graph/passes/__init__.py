@@ -18,6 +18,7 @@ from tensorwright.graph.partition import Price
 from tensorwright.graph.passes.affine import (
     absorb_scale, absorb_shift, merge_affine, scale_data_for_filters, sum_constants,
 )
+from tensorwright.graph.passes.kept_codes import round_once
 from tensorwright.graph.passes.composites import (
     compute_float16_as_float32, lower_batch_norm, lower_group_norm, recognise_attention,
     share_heads,
@@ -66,7 +67,7 @@ PASSES: tuple[Pass, ...] = (
     merge_common_subexpressions,
 )
 TARGET_PASSES: ByKind[Callable[..., Graph]] = {
-    TargetKind.CPU: (lower_quantized, multiply_blocks, recognise_attention),
+    TargetKind.CPU: (lower_quantized, round_once, multiply_blocks, recognise_attention),
     TargetKind.GPU: (),
 }
 """The passes that depend on the target; each returns the graph itself where it changes nothing."""

@@ -36,7 +36,7 @@ _FEW_COLUMNS = 1 / 16  # of all: so many without use are added, so that vectors 
 _MOST_STEPS = 4  # from codes to codes
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
 _OF_CODES = "_integer"
-_PRODUCTS = ("conv_integer", "matmul_integer")  # those of floats have the names without the ending
+PRODUCTS = ("conv_integer", "matmul_integer")  # those of floats have the names without the ending
 
 
 @rewriting("quantize_linear")
@@ -105,7 +105,7 @@ def keep_rounded(copy: Copy, node: Node) -> Sequence[str] | None:
     Rewrite:  r = clip(round(x / s), a, b) * s; y = move(r); clip(round(y / s), a, b) * s    ->    y
     Requires: each multiple of s in the range becomes itself; move is a maximum of windows, too.
     """
-    again = _rounding(copy, node)
+    again = rounding_of(copy, node)
     if again is None:
         return None
     source, *parameters = again
@@ -113,7 +113,7 @@ def keep_rounded(copy: Copy, node: Node) -> Sequence[str] | None:
     while made is not None and made.operator != "mul":
         moves = operator_of(made).movement in _MOVES or made.operator == "max_pool"
         made = copy.producer(made.inputs[0]) if moves else None
-    first = None if made is None else _rounding(copy, made)
+    first = None if made is None else rounding_of(copy, made)
     if first is None or [*first[1:]] != parameters:
         return None
     scale, low, high = first[1:]
@@ -122,7 +122,7 @@ def keep_rounded(copy: Copy, node: Node) -> Sequence[str] | None:
     return (source,) if is_same and copy.type_of(source) == copy.result(node) else None
 
 
-def _rounding(copy: Copy, node: Node) -> tuple[str, np.float32, float, float] | None:
+def rounding_of(copy: Copy, node: Node) -> tuple[str, np.float32, float, float] | None:
     """What a node gives rounded to multiples of a number, that number and the range of multiples;
     None if it does something else.
     """
@@ -142,7 +142,7 @@ def _rounding(copy: Copy, node: Node) -> tuple[str, np.float32, float, float] | 
     return steps.inputs[0], np.float32(scale.reshape(())[()]), low, high
 
 
-@rewriting(*(each.removesuffix(_OF_CODES) for each in _PRODUCTS), "gemm")
+@rewriting(*(each.removesuffix(_OF_CODES) for each in PRODUCTS), "gemm")
 def multiply_quantized(copy: Copy, node: Node) -> Sequence[str] | None:
     """Products of dequantised numbers become products of codes, which are scaled afterwards.
 
@@ -157,7 +157,7 @@ def multiply_quantized(copy: Copy, node: Node) -> Sequence[str] | None:
         return None
     data, weights, scales = product
     is_convolution = operator_of(node).is_convolution
-    operator = _PRODUCTS[0] if is_convolution else _PRODUCTS[1]
+    operator = PRODUCTS[0] if is_convolution else PRODUCTS[1]
     given = node.attribute_map if is_convolution else {}
     wish = node.outputs[0]
     inputs = (data.inputs[0], copy.hold(weights, f"{wish}.weights"), *data.inputs[2:])
@@ -225,7 +225,7 @@ def lower_quantized(graph: Graph, target: CpuTarget, price: Price | None = None)
               f32(conv_integer(x, w, z, v))     ->    conv(f32(x) - f32(z), f32(w - v))
     Sums of floats that are not float exactly are rounded.
     """
-    if all(node.operator not in _PRODUCTS for node in graph.nodes):
+    if all(node.operator not in PRODUCTS for node in graph.nodes):
         return graph
     in_blocks = _kept_in_blocks(graph)
     decide = None if price is None else Decisions(price)
@@ -235,7 +235,7 @@ def lower_quantized(graph: Graph, target: CpuTarget, price: Price | None = None)
         if node.operator != "cast" or node.attribute_map["to"] is not DType.F32:
             return None
         made = copy.producer(node.inputs[0])
-        if made is None or made.operator not in _PRODUCTS or not copy.only_use(node.inputs[0]):
+        if made is None or made.operator not in PRODUCTS or not copy.only_use(node.inputs[0]):
             return None
         if copy.type_of(made.inputs[0]).dtype not in _BYTES:
             return None  # it is lowered already
@@ -430,16 +430,16 @@ def _multiply_bytes(
     wish, weights = outputs[0], made.inputs[1]
     codes_in, attributes = data[0], made.attribute_map
     pads = made.ints("pads") if made.operator == "conv_integer" else ()
-    zero = copy.constant(data[1]) if len(data) > 1 and any(pads) else None
-    if zero is not None and zero.any():  # around an image is its zero point
+    point = copy.constant(data[1]) if len(data) > 1 else np.zeros(1)
+    if any(pads) and point is not None and point.any():  # around an image is its zero point
         rank = len(pads) // 2
-        around, fill = (0, 0, *pads[:rank], 0, 0, *pads[rank:]), float(zero.reshape(())[()])
+        around, fill = (0, 0, *pads[:rank], 0, 0, *pads[rank:]), float(point.reshape(())[()])
         codes_in = copy.new("pad", (codes_in,), f"{wish}.padded", pads=around, value=fill)
         attributes = {**attributes, "pads": (0,) * len(pads)}
     changed = replace(made, attributes=tuple(attributes.items()))
     sums = _sums(copy, changed, (codes_in, weights), f"{wish}.sums", products)
     quantized = copy.constant(weights)
-    if len(data) > 1 and quantized is not None:
+    if quantized is not None and (point is None or point.any()):
         if made.operator == "conv_integer":
             totals = quantized.sum(tuple(range(1, quantized.ndim)), np.int32)
             totals = totals.reshape(-1, *(1,) * (quantized.ndim - 2))

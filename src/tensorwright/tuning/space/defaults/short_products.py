@@ -80,10 +80,8 @@ def operands_of(
         return None
     data, weights = loads
     types = data.dtype, weights.dtype, tensor.dtype
-    instruction = next((i for i in instructions if (i.data, i.weights, i.sums) == types), None)
-    if instruction is None:
-        return None
-    fitted = next(_fitted(instruction, data, tensor), None)
+    suited = (each for each in instructions if (each.data, each.weights, each.sums) == types)
+    fitted = next((pair for each in suited for pair in _fitted(each, data, tensor)), None)
     last = tensor.axes[-1]
     if fitted is None or reads_along(data, last.var):
         return None
@@ -298,11 +296,12 @@ def _tensorize(builder: SketchBuilder, product: Product) -> None:
     *spatial, column = (axis.name for axis in tensor.axes)
     folded = operands.folded.name
     others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
-    columns = []
     vector = column
     if operands.blocks is None:
         builder.do(schedule.Split(name, column, (operands.lanes,)))
         columns, vector = [f"{column}_o"], f"{column}_i"
+    else:  # inside of the rows: else all their bytes, spread, are alive, and sums are spilled
+        columns = [spatial.pop(operands.blocks)]
     terms = operands.instruction.terms
     steps_at_once = next(n for n in _STEPS if operands.folded.length % (n * terms) == 0)
     builder.do(schedule.Split(name, folded, (steps_at_once, terms), schedule.Tail.EXACT))
