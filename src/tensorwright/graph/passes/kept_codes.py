@@ -160,16 +160,16 @@ def number_rounded(copy: Copy, node: Node) -> Sequence[str] | None:
 
     Requires: x is whole; nothing else reads the codes.
     """
-    quantized = copy.only(node.inputs[0], "cast")
+    made = copy.only(node.inputs[0], "cast")
     matched = _parameters(copy, node)
-    if quantized is None or matched is None:
+    if made is None or matched is None:
         return None
-    inside = copy.producer(quantized.inputs[0])
+    inside = copy.producer(made.inputs[0])
     if inside is None or inside.operator != "clip":
         return None
     scale, zero = matched
     wish = node.outputs[0]
-    (numbers,) = quantized.inputs
+    (numbers,) = made.inputs
     if zero:
         shifted = copy.producer(inside.inputs[0])
         if shifted is None or shifted.operator != "add":

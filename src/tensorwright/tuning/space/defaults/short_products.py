@@ -88,7 +88,8 @@ def operands_of(
     instruction, folded = fitted
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
         return None
-    own = [at for at, axis in enumerate(tensor.axes[:-1]) if reads_along(weights, axis.var)]
+    outer = [*enumerate(tensor.axes[:-1])]
+    own = [n for n, axis in outer if axis.length > 1 and reads_along(weights, axis.var)]
     rows = [at for at, axis in enumerate(tensor.axes[:-1]) if at not in own]
     if not rows or len(own) > 1:
         return None
