@@ -1,7 +1,7 @@
 """Codes of bytes between the products of a quantised network.
 
-A target that multiplies bytes keeps, moves and joins codes, not numbers, and makes codes without a
-division: what is multiplied and added before they are rounded is in steps of the codes.
+A target that multiplies bytes keeps, moves and joins codes, not numbers. Codes are made without a
+division: the constants of products and sums before a rounding are divided by the scale.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def clip_once(copy: Copy, node: Node) -> Sequence[str] | None:
 
 @rewriting("round")
 def round_in_steps(copy: Copy, node: Node) -> Sequence[str] | None:
-    """What is multiplied by constants and added up before it is rounded is in steps of the codes.
+    """Products and sums before a rounding are in steps of the codes.
 
     Rewrite:  round((x * a + b) / s)    ->    round(x * (a / s) + b / s)
     Requires: s is positive; nothing else reads the numbers between.
