@@ -457,14 +457,13 @@ def _sums(
     copy: Copy, node: Node, inputs: tuple[str, str], wish: str, products: Sequence[ShortProduct]
 ) -> str:
     """The sums of a product of short numbers; columns of a matrix without use are added, and cut
-    off again, if no instruction takes whole ones else.
+    off again, so that the first instruction, which has the widest vectors, takes whole ones.
     """
     data, weights = inputs
     given = copy.constant(weights)
     rest = 0
     if given is not None and node.operator == "matmul_integer":
-        rests = [-given.shape[-1] % product.columns for product in products]
-        rest = rests[0] if all(rests) else 0
+        rest = -given.shape[-1] % products[0].columns
     if given is None or not rest:
         return copy.new(node.operator, inputs, wish, **node.attribute_map)
     more = copy.hold(np.pad(given, ((0, 0), (0, rest))), f"{weights}.whole")
