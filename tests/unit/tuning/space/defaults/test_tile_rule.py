@@ -196,9 +196,16 @@ def channels_last_groups(channels: int, outputs: int, groups: int) -> zoo.Operat
     )
 
 
+GROUPS_LAST = (
+    *((16, 32, 4), (64, 64, 4), (16, 96, 2), (36, 72, 3)),
+    *((32, 32, 8), (10, 15, 5), (22, 22, 2)),
+)
+"""Channels of images and of results, and groups."""
+
+
 @pytest.mark.parametrize(
     ("channels", "outputs", "groups"),
-    [(16, 32, 4), (64, 64, 4), (16, 96, 2), (36, 72, 3), (32, 32, 8), (10, 15, 5), (22, 22, 2)],
+    some_of(GROUPS_LAST, 3, "groups last"),
 )
 @pytest.mark.drawn
 def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> None:
@@ -275,15 +282,19 @@ def windows(size: int, channels: int, kernel: int, stride: int = 1, dilation: in
     return b.finish([b.add("relu", y)])
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [windows(19, 32, 3), windows(14, 32, 3, 2), windows(17, 20, 3, 1, 2), windows(7, 48, 3)],
-    ids=["plain", "stride", "dilation", "small"],
-)
+PADDED = {
+    "plain": windows(19, 32, 3),
+    "stride": windows(14, 32, 3, 2),
+    "dilation": windows(17, 20, 3, 1, 2),
+    "small": windows(7, 48, 3),
+}
+
+
+@pytest.mark.parametrize("name", some_of(PADDED, 2, "padded"))
 @pytest.mark.parametrize("blocked", [True, False])
 @pytest.mark.drawn
-def test_padding_is_inlined_into_windows(graph: Graph, blocked: bool) -> None:
-    for case in workloads(graph, TARGET, blocked=blocked):
+def test_padding_is_inlined_into_windows(name: str, blocked: bool) -> None:
+    for case in workloads(PADDED[name], TARGET, blocked=blocked):
         if "depthwise" in case[0].name:
             check_sketches(case)
 
@@ -527,7 +538,8 @@ def test_taps_beside_an_image_are_skipped_for_whole_tiles(
 
 @pytest.mark.drawn
 def test_values_with_taps_skipped_for_whole_tiles() -> None:
-    for side, stride, dilation in ((12, 1, 6), (13, 1, 5), (7, 2, 1)):
+    cases = ((12, 1, 6), (13, 1, 5), (7, 2, 1))
+    for side, stride, dilation in some_of(cases, 1, "whole tiles"):
         case = padded("DIL", "DIL.1", 1, side, side, 16, 24, 3, stride, dilation, dilation)
         check_sketches(case, samples=2)
 
