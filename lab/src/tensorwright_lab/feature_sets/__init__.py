@@ -1,8 +1,8 @@
 """Feature sets besides the features of statements: one module each, the formula in its docstring.
 
-Those over loops are native code (`loop_kernel.py`); `knob.py` needs no loops. `named.py` has all:
+Those over loops are native code (`loop_kernel.py`); `named.py` has all:
 
-    knob          the raw configuration (`knob.py`)
+    knob          the raw configuration, which needs no loops (`named.py`)
     itervar       the loops one after the other (`loop_features.py`)
     curve         relations of quantities of the loops, as published in code
     curve-fix     the same with all samples
