@@ -9,7 +9,8 @@ The criteria, in the order in which they are applied:
  1. Views, concats in place and opaque nodes join no group; the first two cost nothing.  A reshape
     that is a view joins a group only if the group continues behind it.
  2. An anchor (convolution, matrix product) takes what follows it: element-wise nodes of its
-    result's shape, and rearrangements of the whole result.  The larger anchor goes first.
+    result's shape, and rearrangements of the whole result, or of all but few columns of whole
+    numbers.  The larger anchor goes first.
     A product of two activations also takes row operators over its last dimension (attention:
     product, scale, mask and softmax are one kernel); one with constants does so only by option.
  3. A row operator (a reduction, softmax, layer normalisation) takes what follows it: element-wise
@@ -46,6 +47,7 @@ from tensorwright.ops import Fold, Movement, Pattern
 
 _REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
 _CHEAP = _REARRANGING | {Movement.CROP, Movement.EXTEND}
+_FEW_COLUMNS = 16  # so many times as many columns are left as are cut off, at least
 _MOST_PLACES = 16
 """For one element of a result, of elements that a node of the group is computed for."""
 
@@ -227,7 +229,19 @@ class _Grouping:
         if group.kind is not Kind.ANCHOR or len(region) > 1:
             return False
         (only,) = region
-        return self.operators[only].movement in _REARRANGING
+        return self.operators[only].movement in _REARRANGING or self._cuts_columns(only)
+
+    def _cuts_columns(self, at: int) -> bool:
+        """Whether a node only cuts off some of the last columns of whole numbers."""
+        node = self.nodes[at]
+        source, result = (self.graph.types[name] for name in (node.inputs[0], node.outputs[0]))
+        is_crop = self.operators[at].movement is Movement.CROP and not source.dtype.is_float
+        if not is_crop or node.attribute_map.get("starts") != (0,):
+            return False
+        if source.shape[:-1] != result.shape[:-1]:
+            return False
+        columns, rest = typical_shape(result)[-1], typical_shape(source)[-1]
+        return _FEW_COLUMNS * (rest - columns) <= columns
 
     def _is_pointwise(self, at: int, shape: Shape) -> bool:
         is_elementwise = self.operators[at].pattern is Pattern.ELEMENTWISE

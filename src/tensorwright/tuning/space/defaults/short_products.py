@@ -23,7 +23,7 @@ so that an instruction reads neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright import base, expr, schedule
@@ -168,6 +168,18 @@ def is_alike(reader: schedule.Stage, product: str) -> bool:
     return {load.indices for load in loads} == {own} and loads[0].source.shape == shape
 
 
+def _is_alike_but_columns(reader: schedule.Stage, product: str) -> bool:
+    """Whether it is so, or the reader leaves out the last columns, which are there to fill up
+    vectors.
+    """
+    own = tuple(axis.var for axis in reader.tensor.axes)
+    loads = loads_from(reader.tensor, product)
+    *shape, last = (axis.extent for axis in reader.tensor.axes)
+    *rows, columns = loads[0].source.shape
+    is_part = isinstance(last, int) and isinstance(columns, int) and last <= columns
+    return {load.indices for load in loads} == {own} and rows == shape and is_part
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """A product of bytes in a sketch: the stage that computes it and the one that stores it.
@@ -189,13 +201,15 @@ def begin(
     operands: Operands,
     target: base.CpuTarget,
     inside: str = "",
+    fits: Callable[[schedule.Stage, str], bool] = is_alike,
 ) -> Product:
     """Schedule the stages around a product, and say what is computed in its tiles.
 
     inside   a stage that is left to be computed in the loops of the product
+    fits     whether a reader of the product may store the tiles
     """
     steps.inline_elementwise(builder, keep=frozenset((operands.data.source.name,)))
-    stored = steps.ensure_epilogue(builder, product.name, is_alike)
+    stored = steps.ensure_epilogue(builder, product.name, fits)
     name = product.name if stored != product.name else schedule.CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored, inside) and isinstance(
@@ -205,7 +219,8 @@ def begin(
     axes = builder.state.stage(stored).tensor.axes
     rows = extent_of(axes[operands.row].extent)
     if operands.blocks is None:
-        return Product(name, stored, operands, rows, axes[-1].length // operands.lanes)
+        columns = product.tensor.axes[-1].length // operands.lanes
+        return Product(name, stored, operands, rows, columns)
     return Product(name, stored, operands, rows, extent_of(axes[operands.blocks].extent))
 
 
@@ -269,7 +284,7 @@ def dot_sketches(begun: SketchBuilder, target: base.CpuTarget) -> Iterator[Sketc
     registers = target.vector_registers - operands.instruction.temporaries
     builder = SketchBuilder(state)
     builder.join(begun)
-    tiled = begin(builder, product, operands, target)
+    tiled = begin(builder, product, operands, target, fits=_is_alike_but_columns)
     choices = tuple(count for count in _COLUMNS if tiled.columns % count == 0)
     columns, rows, _ = default_tile(
         tiled.columns,

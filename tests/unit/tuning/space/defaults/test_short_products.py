@@ -156,6 +156,14 @@ def test_the_instruction_does_the_work(network: Callable[[], Graph]) -> None:
         check_schedule(case, format_trace(trace), TARGET)
 
 
+def test_columns_that_fill_up_vectors_are_cut_off_where_tiles_are_stored() -> None:
+    case = only(lower_quantized(product((9, 64), 125), VNNI))
+    (sketch,) = heuristic_sketches(state_of(case[0]), VNNI)
+    trace = sketch.bound(sketch.defaults)
+    assert any(isinstance(step, Tensorize) for step in trace)
+    check_schedule(case, format_trace(trace), TARGET)
+
+
 @pytest.mark.parametrize("features", ["dotprod", "i8mm", "dotprod+i8mm"])
 @pytest.mark.parametrize("name", ["codes with a zero point", "pixels"])
 def test_arm_has_shorter_vectors_and_signed_data(features: str, name: str) -> None:
