@@ -245,6 +245,7 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), _I8, _I8, 1, 4, 1, 4, 4.0),
     ShortProduct("mmla_u8i8_i32", ("neon", "i8mm"), _U8, _I8, 2, 2, 2, 4, 8.0),
     ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4, 8.0),
+    _dot("dot2_i16i16_i32", "vpdpwssd", _VNNI, _I16, _I16, 16, 2),
     ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 1.0, 2),
     ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 1.4, 2),
     _dot("dot4_u8i8_i32_ymm", "vpdpbusd", ("avx512vl", "avx512vnni"), _U8, _I8, 8, 4),

@@ -77,6 +77,7 @@ class Fold(Enum):
     PLANES = "planes"  # all dimensions but the first two: global pooling
     WINDOWS = "windows"  # windows of those: pooling, convolution
     PRODUCT = "product"  # sums of products, nothing else: matmul, gemm, einsum
+    ROUNDED = "rounded"  # the last dimension of x, for a step of rounding, and for products of it
     OTHER = "other"
 
 

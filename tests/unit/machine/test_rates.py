@@ -157,7 +157,7 @@ def test_speeds_of_instructions_are_measured_once_and_told_apart_by_powers_of_tw
 ) -> None:
     named = base.cpu_target("x86-64-avx512+avx512vnni+avx512bf16")
     here, rates = replace(named, name="native"), nominal_rates(named)
-    measured = {"dot4_u8i8_i32": 4.3, "dot2_bf16": 0.48}
+    measured = {"dot4_u8i8_i32": 4.3, "dot2_i16i16_i32": 2.1, "dot2_bf16": 0.48}
     asked: list[str] = []
 
     def speed(target: base.CpuTarget, product: base.ShortProduct) -> float:
@@ -175,8 +175,9 @@ def test_speeds_of_instructions_are_measured_once_and_told_apart_by_powers_of_tw
         peak._speeds_of.cache_clear()
         assert this_machine(here, 1).target == slow
         assert this_machine(named, 1).target == named  # it stands for other machines
-        assert kept_product_steps(here) == {"dot4_u8i8_i32": 0, "dot2_bf16": -2}
-    assert sorted(asked) == ["dot2_bf16", "dot4_u8i8_i32"]
+        kept = kept_product_steps(here)
+        assert kept == {"dot4_u8i8_i32": 0, "dot2_i16i16_i32": 0, "dot2_bf16": -2}
+    assert sorted(asked) == ["dot2_bf16", "dot2_i16i16_i32", "dot4_u8i8_i32"]
     assert (named.is_fast(base.DType.BF16), slow.is_fast(base.DType.BF16)) == (True, False)
     assert {p.intrinsic: p.speed for p in slow.short_products()}["dot2_bf16"] == 0.5
     with base.override(home=tmp_path, assume="avx512-wide"):

@@ -19,7 +19,8 @@ The criteria, in the order in which they are applied:
  4. Any other reduction (pooling) takes element-wise nodes of its result's shape.
  5. Anchors and row operators take what comes before: element-wise nodes and rearrangements that
     no other node reads, and, behind an anchor, what is looked up once for each element.  Pooling
-    does so only if its windows do not overlap.
+    does so only if its windows do not overlap.  A product that rounds its rows computes them whole
+    before, and takes the row operator that makes them.
  6. The remaining element-wise nodes and rearrangements make chains: a node takes what comes before.
 Source:  Chen et al., TVM, OSDI 2018, section 3.1 (operator fusion).
 """
@@ -134,6 +135,7 @@ class _Grouping:
             if at not in self.owner and not self.alone[at]:
                 groups.append(self._seed(at))
                 self._grow_forward(groups[-1])
+                self._take_rows(groups[-1])
         for group in groups:
             self._grow_backward(group)
         for at in reversed(range(len(self.nodes))):
@@ -253,6 +255,19 @@ class _Grouping:
             return rows_of(self.graph, node) == rows and len(node.outputs) == 1
         is_simple = self.operators[at].pattern is Pattern.ELEMENTWISE or self.views[at]
         return is_simple and rows.has_shape(self._shape(at))
+
+    def _take_rows(self, group: _Group) -> None:
+        """Criterion 5: the row operator before a product that rounds its rows."""
+        if self.operators[group.seed].fold is not Fold.ROUNDED:
+            return
+        for at in self._sources((group.seed,))[:1]:
+            rank = len(self._shape(at))
+            is_free = at not in self.owner and set(self.readers[at]) <= group.members
+            if is_free and is_row_operator(self.nodes[at]):
+                rows = rows_of(self.graph, self.nodes[at])
+                is_alike = rows == Rows(self._shape(at), frozenset({rank - 1}))
+                if is_alike and self._is_within_limits(group.members | {at}):
+                    self._take(group, (at,))
 
     def _grow_backward(self, group: _Group) -> None:
         """Criteria 5 and 6: take nodes that only the group reads, until there are none."""

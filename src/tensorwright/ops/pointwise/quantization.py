@@ -295,6 +295,6 @@ QUANTIZATION_OPERATORS = (
         _infer_product,
         _matmul_blocks,
         operator.Pattern.ANCHOR,
-        fold=operator.Fold.OTHER,
+        fold=operator.Fold.ROUNDED,
     ),
 )

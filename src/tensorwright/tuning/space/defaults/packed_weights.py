@@ -78,26 +78,29 @@ def _short_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> It
         )
         if is_packed and is_whole and not others and instruction is not None:
             builder = SketchBuilder(state)
-            _multiply_short(builder, product.name, sums.name, unpacked.name, instruction, target)
+            _multiply_short(builder, product.name, sums, unpacked.name, instruction, target)
             yield builder.sketch("packed weights as short numbers")
 
 
 def _multiply_short(
     builder: SketchBuilder,
     name: str,
-    sums: str,
+    summed: schedule.Stage,
     unpacked: str,
     instruction: base.ShortProduct,
     target: base.CpuTarget,
 ) -> None:
     """Take a word's codes apart as short numbers, in registers, and multiply them at once."""
+    sums, factors = summed.name, short_factors(summed.tensor.body)
+    assert factors is not None
     behind = _behind(builder.state, name)
     steps.inline_elementwise(
         builder, frozenset(each.name for each in builder.state.stages if each.name not in behind)
     )
     stored = steps.ensure_epilogue(builder, name, is_alike)
     product = schedule.CacheWrite(name).cached if stored == name else name
-    _round_rows(builder, frozenset((stored, product, sums, unpacked)), target)
+    rounded = factors[0].source
+    _round_rows(builder, rounded, frozenset((stored, product, sums, unpacked)), target)
     work = accesses.points(builder.state.stage(sums).tensor)
     loop, columns = _tile(builder, stored, work, target, instruction.columns)
     builder.do(schedule.ComputeAt(product, stored, loop))
@@ -124,16 +127,19 @@ def _multiply_short(
     builder.do(schedule.Tensorize(sums, f"{last}_i", instruction.intrinsic))
 
 
-def _round_rows(builder: SketchBuilder, others: frozenset[str], target: base.CpuTarget) -> None:
+def _round_rows(
+    builder: SketchBuilder, rounded: expr.Tensor, others: frozenset[str], target: base.CpuTarget
+) -> None:
     """Compute the rows, their largest numbers and what they are rounded to, each as a whole.
 
     What is element-wise before the rows is in the loop that computes them.
+    rounded  the rows afterwards
     others   stages that have schedules of their own
     """
     stages = builder.state.stages
     made = {stage.name: schedule.reads_of(stage.tensor) for stage in stages}
-    folding = (stage for stage in stages if stage.tensor.reduction and stage.name not in others)
-    rows = made[next(folding).name] & made.keys()
+    read = made[rounded.name]
+    rows = {s.name for s in stages if s.name in read and s.tensor.shape == rounded.shape}
     before = set(rows)
     for stage in reversed(stages):
         if stage.name in before:
@@ -211,7 +217,7 @@ def _tile(
     builder: SketchBuilder, stored: str, work: int, target: base.CpuTarget, whole: int = 1
 ) -> tuple[str, expr.Index]:
     """Store the result in tiles of some vectors and rows: all, if they are few; the loop over the
-    tiles, and their vectors.
+    tiles, and their vectors.  Each result has two registers: the sum of a block, and of all blocks.
 
     whole   columns that are computed at once: a tile has a multiple of them
     """
@@ -224,16 +230,17 @@ def _tile(
     sizes = tuple(n for n in _COLUMNS if whole == 1 or vectors % n == 0)
     registers = tile_registers(target) - _OTHERS
     loops: list[str] = []
-    if count > base.MOST_PACKED_ROWS:
-        usual = max(n for n in _ROWS if 2 * (n + 1) <= registers)  # with two vectors of columns
+    most = min(base.MOST_PACKED_ROWS, (registers - 1) // 2)
+    if count > most:
+        usual = max(n for n in _ROWS if 2 * (2 * n + 1) <= registers)  # with two vectors of columns
         high = builder.choose(f"{stored}_rows", _ROWS, usual)
         builder.do(schedule.Split(stored, rows[-1], (high,)))
         loops, rows = [*rows[:-1], f"{rows[-1]}_o"], [f"{rows[-1]}_i"]
     else:
         usual = count
-    fitting = (n for n in sizes if n <= _USUAL_COLUMNS and n * (usual + 1) <= registers)
+    fitting = (n for n in sizes if n <= _USUAL_COLUMNS and n * (2 * usual + 1) <= registers)
     columns = builder.choose(f"{stored}_columns", sizes, max(fitting, default=1))
-    builder.limit(columns * (high + 1), registers)
+    builder.limit(columns * (2 * high + 1), registers)
     tail = schedule.Tail.GUARD if whole == 1 else schedule.Tail.EXACT
     builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
     nest(builder, stored, (f"{last}_0", *loops), (*rows, f"{last}_1"), f"{last}_2")

@@ -104,6 +104,24 @@ def test_rounded_rows_are_multiplied_in_pairs(
     assert any(isinstance(step, Tensorize) for step in trace) is has_pairs
 
 
+@pytest.mark.parametrize("is_read_twice", [False, True])
+def test_rows_are_normalised_where_they_are_rounded(is_read_twice: bool) -> None:
+    b = GraphBuilder("normalised")
+    chance = np.random.default_rng(5)
+    words = b.constant(pack_codes(chance.integers(-8, 8, (64, 64)), 4))
+    scales = b.constant(chance.uniform(0.5, 1, (2, 64)).astype(np.float32))
+    weights = b.add("dequantize_blocks", words, scales, is_rounded=True)
+    factors = b.constant(chance.uniform(0.5, 1, 64).astype(np.float32))
+    rows = b.add("rms_norm", b.input("x", (3, 64)), factors)
+    product = b.add("matmul", rows, weights)
+    graph = b.finish([product, rows] if is_read_twice else [product])
+    assert len(prepare(graph, AVX2).workloads) == 1 + is_read_twice
+    inputs = {"x": chance.standard_normal((3, 64)).astype(np.float32)}
+    expected, *_ = interpret(graph, inputs).values()
+    found, *_ = tensorwright.compile(graph).run(inputs).values()
+    assert np.abs(found - expected).max() <= 3e-4 * np.abs(expected).max()
+
+
 def test_one_row_multiplies_sums_of_blocks() -> None:
     graph, _ = network(1, 256, 512)
     (workload,) = prepare(graph, AVX2).workloads
