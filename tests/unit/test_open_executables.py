@@ -166,7 +166,7 @@ def test_a_call_sees_room_in_the_plan_only_when_the_memory_is_there(
         seen.append((executable.plan.capacity, plan.capacity))
         return load_program(plan, code)
 
-    monkeypatch.setattr("tensorwright.runtime.executable.load_program", watched)
+    monkeypatch.setattr("tensorwright.runtime.frame.load_program", watched)
     executable(np.ones((5, 32), np.float32))
     assert seen == [({"n": 1}, {"n": 5})]
     assert executable.plan.capacity == {"n": 5}
