@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from tensorwright import base
-from tensorwright.schedule import ScheduleState, Trace
+from tensorwright.schedule import ComputeInline, ScheduleState, Trace
 from tensorwright.tuning.space.defaults.matrices import short_product_sketches
 from tensorwright.tuning.space.defaults.packed_weights import packed_weight_sketches
 from tensorwright.tuning.space.defaults.pointwise import grid_sketches, pointwise_sketches
@@ -18,6 +18,7 @@ from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
 from tensorwright.tuning.space.derived import engine
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
+from tensorwright.tuning.space.steps import widened_often
 from tensorwright.tuning.space.templates.space import template_sketches
 
 Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
@@ -75,9 +76,18 @@ def sketches_of(
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
-    sources = (_by_heuristic, *others, engine.derived_sketches)
+    sources = (_by_heuristic, *others, _derived)
     sketches = (sketch for source in sources for sketch in source(state, target))
     yield from distinct(sketches, attrgetter("trace"))
+
+
+def _derived(state: ScheduleState, target: base.Target) -> Iterator[Sketch]:
+    """The derived sketches, but those that widen a constant again wherever it is used."""
+    often = widened_often(state)
+    for sketch in engine.derived_sketches(state, target):
+        inlined = {step.stage for step in sketch.trace if isinstance(step, ComputeInline)}
+        if not often & inlined:
+            yield sketch
 
 
 def algorithm_sketches(state: ScheduleState, target: base.Target) -> Iterator[Sketch]:

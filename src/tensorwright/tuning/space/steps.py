@@ -65,6 +65,27 @@ def widens(tensor: expr.Compute, kinds: Collection[DType] = (DType.BF16,)) -> bo
     return tensor.dtype is DType.F32 and body.operand.dtype in kinds
 
 
+OFTEN_WIDENED = 96  # uses that are worth widening an element first: its bits come from memory
+
+
+def widened_often(state: schedule.ScheduleState) -> frozenset[str]:
+    """The stages that widen constants of which a product uses each element often."""
+    names: set[str] = set()
+    for stage in state.stages:
+        if not widens(stage.tensor) or not schedule.reads_of(stage.tensor) <= state.constants:
+            continue
+        for tensor in (reader.tensor for reader in state.readers(stage.name)):
+            used = (
+                math.prod(
+                    axis.length for axis in tensor.axes if not accesses.reads_along(load, axis.var)
+                )
+                for load in accesses.loads_from(tensor, stage.name)
+            )
+            if tensor.reduction is not None and min(used) >= OFTEN_WIDENED:
+                names.add(stage.name)
+    return frozenset(names)
+
+
 def inline_elementwise(
     builder: SketchBuilder, keep: frozenset[str] = frozenset(), lanes: int = 0
 ) -> None:

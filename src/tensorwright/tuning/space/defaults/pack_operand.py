@@ -141,7 +141,6 @@ _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapp
 _MANY = 128  # rows that need more pages than a first-level TLB holds
 _FEW_RESULTS = 16  # of each element, for which it is not copied into another order
 _USES = 24  # rows of the result that are worth the copy
-OFTEN_WIDENED = 96  # uses that are worth widening an element first: its bits come from memory
 _TIMES = 4  # the lines of a panel, as a multiple of those of the first cache
 _WIDE = 64  # bytes of vectors that hide that; narrower ones lose a sixth of the speed, on Zen 4
 
@@ -305,10 +304,10 @@ def widened_panel(
     It is the one that widens, or a copy of it in another order, which then widens.
     """
     rows = [axis for axis in (roles.row, roles.second_row) if axis is not None]
-    if prod(axis.length for axis in rows) < OFTEN_WIDENED:
+    if prod(axis.length for axis in rows) < steps.OFTEN_WIDENED:
         return ""
     for load in (operand.load for operand in Anchor(builder.state, anchor, stored).operands):
-        name = load.source.name
+        name: str = load.source.name
         is_copy = builder.state.has_stage(name) and {widened} == schedule.reads_of(
             builder.state.stage(name).tensor
         )

@@ -25,7 +25,6 @@ from tensorwright.expr import Compute, Select, Tensor, loads_of
 from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults import tile_anchor
 from tensorwright.tuning.space.defaults.pack_operand import (
-    OFTEN_WIDENED,
     copies_much,
     inline_transposed,
     pack_operand,
@@ -45,7 +44,12 @@ from tensorwright.tuning.space.roles import (
     rows_inside_columns,
 )
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise, widens
+from tensorwright.tuning.space.steps import (
+    ensure_epilogue,
+    inline_elementwise,
+    widened_often,
+    widens,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +105,11 @@ class _Fold:
 
     def _widens_vectors(self, name: str) -> bool:
         """Whether a stage widens bf16, other than elements that are spread and used often."""
-        roles, stage = self.roles, self.state.stage(name)
-        if not widens(stage.tensor):
-            return False
-        loads = [load for load in loads_of(self.tensor.body) if load.source.name == name]
-        if roles is None or not schedule.reads_of(stage.tensor) <= self.state.constants:
-            return True
-        used = (
-            prod(
-                each.length for each in self.tensor.axes if not accesses.reads_along(load, each.var)
-            )
-            for load in loads
-        )
-        lanes = roles.lanes.var
-        return any(accesses.reads_along(load, lanes) for load in loads) or min(used) < OFTEN_WIDENED
+        roles, tensor = self.roles, self.state.stage(name).tensor
+        if not widens(tensor) or roles is None or name not in widened_often(self.state):
+            return widens(tensor)
+        loads = accesses.loads_from(self.tensor, name)
+        return any(accesses.reads_along(load, roles.lanes.var) for load in loads)
 
     @property
     def fed(self) -> tuple[Compute, ...]:

@@ -40,9 +40,16 @@ from tensorwright.loop.passes import expand_guarded_calls
 from tensorwright.loop.traversal import children_of
 from tensorwright.pipeline import prepare
 from tensorwright.records import Setting
-from tensorwright.schedule import Reorder, ScheduleState, Tensorize, format_trace, state_of
+from tensorwright.schedule import (
+    ComputeInline,
+    Reorder,
+    ScheduleState,
+    Tensorize,
+    format_trace,
+    state_of,
+)
 from tensorwright.tuning.selection import Chooser
-from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches
+from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches, sketches_of
 
 pytestmark = pytest.mark.target
 
@@ -225,8 +232,10 @@ def test_constants_of_bf16_are_widened_once_for_many_rows(rows: int) -> None:
     wide = compute("wide", (36, 48), lambda row, column: cast(w[row, column], DType.F32))
     made = compute("y", (rows, 48), lambda r, c: sum_over(x[r, terms] * wide[terms, c], terms))
     workload = program(made, constants=("w",))
-    first, *_ = heuristic_sketches(state_of(workload), AVX2)
+    first, *others = sketches_of(state_of(workload), AVX2, algorithms=False)
     assert (first.name == "tile, columns packed") == (rows == 128)
+    inlined = {s.stage for each in others for s in each.trace if isinstance(s, ComputeInline)}
+    assert ("wide" in inlined) == (rows == 40)
     arrays = RANDOM.standard_normal((rows, 36)).astype(np.float32), RANDOM.standard_normal((36, 48))
     case = workload, (arrays[0], arrays[1].astype(bfloat16))
     check_schedule(case, format_trace(first.bound(first.defaults)), TARGET)
