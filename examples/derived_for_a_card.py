@@ -9,7 +9,7 @@ shared memory, and each thread adds the bias where it stores. No card is needed 
 from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.base import parse_target
 from tensorwright.expr import compute, max_of, placeholder, reduce_axis, sum_over
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.space.derived import derived_sketches
 
@@ -18,7 +18,7 @@ c = reduce_axis("c", 2048)
 y = compute("y", (512, 7, 7), lambda f, h, v: sum_over(x[c, h, v] * w[f, c], c))
 relu = compute("relu", y.shape, lambda f, h, v: max_of(y[f, h, v] + bias[f], 0.0))
 
-target, workload = parse_target("cuda:sm_80"), program_workload([relu])
+target, workload = parse_target("cuda:sm_80"), program([relu])
 
 whole_image = {"y_h_threads": 7, "y_h_elements": 1, "y_v_threads": 7, "y_v_elements": 1}
 wanted = whole_image | {"y_x_vector": 4, "y_w_vector": 4}

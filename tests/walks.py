@@ -125,7 +125,7 @@ def small_network() -> ModelProto:
 def _product() -> graph.Workload:
     a, b = expr.placeholder("a", (64, 64)), expr.placeholder("b", (64, 64))
     k = expr.reduce_axis("k", 64)
-    return graph.program_workload(
+    return graph.program(
         [expr.compute("c", (64, 64), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))]
     )
 

@@ -27,7 +27,7 @@ from tensorwright.codegen import Signature
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.farm import Farm, connect, device_for
 from tensorwright.farm.dask.worker import work
-from tensorwright.graph import Workload, program_workload
+from tensorwright.graph import Workload, program
 from tensorwright.records import Record, RecordStore, Setting, Status
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import Measurement
@@ -104,7 +104,7 @@ def run_worker(address: str, name: str, fault: str, after: int) -> None:
 def workload() -> Workload:
     a, b, k = placeholder("a", (256, 256)), placeholder("b", (256, 256)), reduce_axis("k", 256)
     y = compute("y", (256, 256), lambda i, j: sum_over(a[i, k] * b[k, j], k))
-    return program_workload([y])
+    return program([y])
 
 
 def search(farm: Farm, store: RecordStore, seed: int, trials: int) -> TuneResult:

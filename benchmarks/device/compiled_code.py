@@ -36,7 +36,7 @@ from tensorwright.artifacts import backend_of, loop_program
 from tensorwright.artifacts.cached_build import opaque_programs
 from tensorwright.base import GpuTarget, parse_target
 from tensorwright.codegen.cuda import Resources, require_nvrtc
-from tensorwright.graph import Graph, program_workload
+from tensorwright.graph import Graph, program
 from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.pipeline import prepare
 from tensorwright.records import MemoryStore, Setting
@@ -177,7 +177,7 @@ def loops_of_kernels(target: GpuTarget) -> Iterator[LoopRow]:
 
 
 def by_rule(kernel: CardKernel, target: GpuTarget) -> LoopProgram:
-    workload = program_workload([kernel.output])
+    workload = program([kernel.output])
     return loop_program(workload, default_trace(state_of(workload), target), target)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorwright import expr
 from tensorwright.base import GpuTarget
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.records import Setting
 from tensorwright.schedule import ScheduleState, Trace, state_of
 from tensorwright.tuning.selection import Chooser
@@ -148,7 +148,7 @@ SMALL_LAYERS = (
 
 def trace_of(output: expr.Compute, form: str, target: GpuTarget) -> Trace:
     """The schedule of a form: by rule, or the one that an untuned network gets."""
-    workload = program_workload([output], CONSTANTS & _names(output))
+    workload = program([output], CONSTANTS & _names(output))
     state = state_of(workload)
     if form == "default":
         return Chooser(Setting(target, 1)).unmeasured(workload).trace
@@ -157,4 +157,4 @@ def trace_of(output: expr.Compute, form: str, target: GpuTarget) -> Trace:
 
 
 def _names(output: expr.Compute) -> frozenset[str]:
-    return frozenset(each.name for each in program_workload([output]).inputs)
+    return frozenset(each.name for each in program([output]).inputs)

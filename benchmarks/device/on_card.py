@@ -67,7 +67,7 @@ from tensorwright import base, expr
 from tensorwright.artifacts import build_kernel, load_backend, load_kernel
 from tensorwright.artifacts.kernel import LoadedKernel
 from tensorwright.codegen.cuda import find_nvrtc
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.loop import Parameter, pack
 from tensorwright.profiling.devices import DeviceSpeed, measure_speed
 from tensorwright.runtime import Device, Memory, device_of, named_target, random_array
@@ -269,7 +269,7 @@ def layer_case(run: Run, name: str, layer: Layer, form: str) -> KernelCase:
 
 def run_kernel(run: Run, case: KernelCase) -> Row:
     """Launch it once for its result, then in rows of calls for its time."""
-    workload = program_workload([case.output], case.constants)
+    workload = program([case.output], case.constants)
     start = time.perf_counter()
     kernel = build_kernel(workload, parse_trace(case.trace), run.target)
     built_s = time.perf_counter() - start
@@ -476,7 +476,7 @@ def refused(name: str, action: Callable[[], object], kind: type[Exception], text
 
 def doubled_code(target: base.GpuTarget) -> bytes:
     x = expr.placeholder("x", (64,))
-    workload = program_workload([expr.compute("y", (64,), lambda i: x[i] * 2.0)])
+    workload = program([expr.compute("y", (64,), lambda i: x[i] * 2.0)])
     return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), target).object_code
 
 
@@ -533,7 +533,7 @@ def memory_returns(run: Run, name: str) -> Row:
 def fault(run: Run) -> None:
     """Let a kernel write where nothing is."""
     x = expr.placeholder("x", (64,))
-    workload = program_workload([expr.compute("y", (64,), lambda i: x[i] * 2.0)])
+    workload = program([expr.compute("y", (64,), lambda i: x[i] * 2.0)])
     code = load_kernel(build_kernel(workload, parse_trace("bind(y, i, thread.x)"), run.target))
     nowhere = Memory(64, 256, None)
     code.launch((nowhere, nowhere), nowhere)

@@ -50,14 +50,14 @@ from tests.unit.schedule.expressions import Expression, matmul
 from tests.unit.schedule.test_random_traces import schedules
 from tests.unit.tuning.space.row_programs import softmax
 
-from tensorwright import expr, loop
+from tensorwright import expr, graph, loop
 from tensorwright.artifacts import loop_program
 from tensorwright.base import DType, GpuTarget, UnsupportedError
 from tensorwright.codegen import Backend
 from tensorwright.codegen.c_family import Dialect
 from tensorwright.codegen.cuda import CUDA, find_nvrtc
 from tensorwright.codegen.opencl import OPENCL as OPENCL_C
-from tensorwright.graph import partition, program_workload
+from tensorwright.graph import partition
 from tensorwright.schedule import ForKind, Scope, Trace, parse_trace, replay, state_of
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.cards import SMALL_TILES, product_tiles
@@ -360,7 +360,7 @@ def test_random_schedules() -> None:
 
 def by_rule(output: expr.Compute, target: GpuTarget, name: str) -> loop.LoopProgram:
     """The loops that the rules make of a program."""
-    workload = program_workload([output])
+    workload = graph.program([output])
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
 
 
@@ -431,7 +431,7 @@ def test_threads_of_a_warp_exchange_values() -> None:
     r = expr.reduce_axis("k", 16)
     x = expr.placeholder("x", (6, 16))
     total = expr.compute("y", (6,), lambda i: expr.sum_over(x[i, r], r))
-    state = state_of(program_workload([total]))
+    state = state_of(graph.program([total]))
     trace = parse_trace(
         "split(y, i, [2])\nbind(y, i_o, block.x)\nbind(y, i_i, thread.y)\nshuffle_reduce(y, k)"
     )

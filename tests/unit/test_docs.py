@@ -19,8 +19,8 @@ import click
 import pytest
 
 from tensorwright.base import ERROR_KINDS
-from tensorwright.cli.explain import PAGE
 from tensorwright.cli.group import program
+from tensorwright.cli.listings import PAGE
 from tensorwright.rewriting.library import load_library
 from tensorwright.schedule import parse_trace
 

@@ -39,7 +39,7 @@ ROOMS = {
     # only what stands before them. All folders are named, modules need not be.
     "base": "errors tensors machines knobs files",
     "artifacts": "kernel cached_build assemble c_library",
-    "cli": "printing arguments report doctor explain farm operators rules",
+    "cli": "printing arguments report doctor farm listings rules",
     "codegen": "analysis backend llvm c_family c opencl cuda",
     "codegen.llvm": "math text parallel operations",
     "expr": "symbolic index value tensor evaluation building",
@@ -47,7 +47,7 @@ ROOMS = {
     "farm": "farm serving stdio connecting keys dask",
     "graph": "graph nested infer sizes workload partition layout imports "
     "model_import onnx_export passes drawing",
-    "graph.imports": "gguf reading call tensors promotion converters com_microsoft ai_onnx_ml "
+    "graph.imports": "gguf reading call tensors formula converters com_microsoft ai_onnx_ml "
     "control_flow importer aten",
     "graph.imports.aten": "record in_place schema archive importer",
     "machine": "machine kept",
@@ -60,9 +60,8 @@ ROOMS = {
     "peers": "process competitors prices",
     "records": "record store logs networks",
     "rewriting": "dims terms assumptions operators text meaning egraph extraction axioms prove "
-    "derivation library networks backtracking candidates",
+    "library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search",
-    "rewriting.candidates": "kinds search",
     "rewriting.networks": "network_analysis counterparts read write extract saturate",
     "rewriting.prove": "problem refute instances saturate ranks prover conditions",
     "runtime": "buffers plan container caches native device cards host executable measuring",
@@ -84,7 +83,7 @@ ROOMS = {
 }
 ROOMS_IN_A_FILE = frozenset(
     "graph.model_import graph.drawing machine_code.compilation peers.prices records.logs "
-    "rewriting.derivation tuning.datasets tuning.learning tuning.logs "
+    "rewriting.candidates tuning.datasets tuning.learning tuning.logs "
     "tuning.task_scheduling".split()
 )
 """Rooms that are one module each, which others import as they import folders."""

@@ -19,7 +19,7 @@ from tensorwright import artifacts, base
 from tensorwright.codegen import Backend
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import passes as graph_passes
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.loop.passes import TARGET_PASSES
 from tensorwright.records import Status
 from tensorwright.runtime import DEVICES, HOST, Device, HostDevice, KernelSpec, Missing, device_of
@@ -120,7 +120,7 @@ def test_a_kind_without_a_list_is_refused() -> None:
 def test_a_kind_brings_its_features_and_limits_by_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     card: Any = base.parse_target("cuda:sm_90")
     x = placeholder("x", (64,))
-    state = state_of(program_workload([compute("y", (64,), lambda i: x[i] * 2.0)]))
+    state = state_of(program([compute("y", (64,), lambda i: x[i] * 2.0)]))
     stored = ScalarGroup(
         ("stored_bytes", "threads"), lambda nest, _: {"stored_bytes": 4 * nest.loops.inside[0]}
     )
@@ -148,7 +148,7 @@ def test_a_target_tells_what_it_is(target: base.Target) -> None:
 def test_the_host_is_a_device() -> None:
     """A kernel is compiled, loaded and launched through nothing but the protocols."""
     x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    workload = program([compute("y", (64,), lambda i: x[i] * 2.0)])
     kernel = artifacts.build_kernel(workload, (), base.detect_target())
     code = artifacts.load_kernel(kernel)
     array = np.arange(64, dtype=np.float32)
@@ -207,7 +207,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 def test_all_that_runs_code_asks_the_device(counted: Counted, tmp_path: Path) -> None:
     """A network, its timing, the peak and the measuring of candidates need only the protocol."""
     x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    workload = program([compute("y", (64,), lambda i: x[i] * 2.0)])
     target = base.detect_target()
     kernel = artifacts.build_kernel(workload, (), target)
     bound = artifacts.assemble_workload(workload, kernel, target, 1).bind(

@@ -24,7 +24,7 @@ from tensorwright.graph import (
     Workload,
     bind_sizes,
     interpret,
-    program_workload,
+    program,
     random_inputs,
 )
 from tensorwright.runtime import Executable
@@ -61,7 +61,7 @@ def dense(columns: int = 48) -> Workload:
     k = expr.reduce_axis("k", 24)
     y = expr.compute("y", (n, columns), lambda i, j: expr.sum_over(x[i, k] * w[k, j], k))
     z = expr.compute("z", (n, columns), lambda i, j: y[i, j] + b[j])
-    return program_workload([z], frozenset(["w", "b"]))
+    return program([z], frozenset(["w", "b"]))
 
 
 def scores() -> Workload:
@@ -70,9 +70,7 @@ def scores() -> Workload:
     x = expr.placeholder("x", (rows, length))
     k = expr.reduce_axis("k", length)
     total = expr.compute("total", (rows,), lambda i: expr.sum_over(x[i, k] * x[i, k], k))
-    return program_workload(
-        [expr.compute("y", (rows, length), lambda i, j: x[i, j] / (total[i] + 1.0))]
-    )
+    return program([expr.compute("y", (rows, length), lambda i, j: x[i, j] / (total[i] + 1.0))])
 
 
 def windows() -> Workload:
@@ -89,7 +87,7 @@ def windows() -> Workload:
             expr.constant(0.0, DType.F32),
         ),
     )
-    return program_workload(
+    return program(
         [expr.compute("y", (3, half // 2), lambda c, i: expr.sum_over(padded[c, 2 * i + k], k))]
     )
 
@@ -106,7 +104,7 @@ def heads() -> Workload:
         "y", (batch, length, 32), lambda b, i, j: expr.sum_over(x[b, i, k] * w[k, j], k)
     )
     z = expr.compute("z", (batch, 2, length, 16), lambda b, h, i, j: y[b, i, 16 * h + j] + 1.0)
-    return program_workload(expr.join_open_axes((z,)), frozenset(["w"]))
+    return program(expr.join_open_axes((z,)), frozenset(["w"]))
 
 
 @pytest.mark.parametrize(

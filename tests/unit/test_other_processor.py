@@ -12,10 +12,10 @@ from click.testing import CliRunner
 import tensorwright
 from tensorwright import base
 from tensorwright.artifacts import build_cached, load_kernel
-from tensorwright.cli.group import program
+from tensorwright.cli.group import program as command_line
 from tensorwright.drivers.c_library import export_c
 from tensorwright.expr import Compute, compute, max_of, placeholder
-from tensorwright.graph import GraphBuilder, program_workload
+from tensorwright.graph import GraphBuilder, program
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.pipeline import prepare
 from tensorwright.profiling import profile
@@ -97,7 +97,7 @@ def test_loaded(without_avx512: str, tmp_path: Path) -> None:
 
 
 def test_kernels_and_measurements(without_avx512: str) -> None:
-    workload = program_workload((own(),))
+    workload = program((own(),))
     kernel = build_cached(workload, default_trace(state_of(workload), AVX512), AVX512)
     with refused(without_avx512):
         load_kernel(kernel)
@@ -124,7 +124,7 @@ def test_commands(without_avx512: str, command: list[str], tmp_path: Path) -> No
     contents = executable._contents
     Executable(contents.plan, contents.objects, contents.constants, threads=1).save(saved)
     arguments = [each.format(model=model, saved=saved) for each in command]
-    found = CliRunner().invoke(program, arguments)
+    found = CliRunner().invoke(command_line, arguments)
     assert found.exit_code == base.MachineError.exit_code, found.output
     assert without_avx512 in " ".join(found.output.split())
 

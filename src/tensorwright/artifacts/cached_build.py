@@ -3,8 +3,6 @@
 The key of an entry consists of everything that determines a kernel: the workload and the trace, or
 the program; the target; the back end's compiler; this package's sources.  The entry holds the
 kernel's signature as JSON and its object code.
-
-The kernels of the opaque nodes that have a loop algorithm.
 """
 
 from __future__ import annotations

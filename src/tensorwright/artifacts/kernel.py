@@ -1,11 +1,7 @@
 """Build kernels: turn a workload and a trace into object code.
 
-Find the back end of a target: the object that writes its code.
-
 `BACKENDS` names the back ends of each kind of target, the preferred one first.  A back end is
 imported when it is first used, so compiling with one loads no other.
-
-Turn a workload and its schedule into the loop program that a back end gets.
 
 A schedule may have several traces, each for ranges of the named sizes.  The program of each trace
 is made for its ranges only, and the programs are joined under conditions on the sizes.  If a range
@@ -62,10 +58,7 @@ def load_backend(name: str) -> Backend[Any]:
 
 
 def backend_of(target: _Machine) -> Backend[_Machine]:
-    """The back end that builds the kernels of a target: the first one that supports the target.
-
-    Raises:  MachineError if there is none.
-    """
+    """The back end that builds the kernels of a target: the first one that supports the target."""
     reasons: list[str] = []
     for name in base.of_kind(BACKENDS, target, "back ends"):
         backend = load_backend(name)
@@ -337,10 +330,7 @@ class LoadedKernel:
 
 
 def load_kernel(kernel: Kernel) -> LoadedKernel:
-    """Load a kernel on the device that runs its target.
-
-    Raises:  MachineError if the machine lacks instructions of the target.
-    """
+    """Load a kernel on the device that runs its target."""
     runtime.check_device(kernel.target, "runtime", f"kernel {kernel.symbol}")
     device, symbols = runtime.device_of(kernel.target), kernel.spec.symbols
     code = device.load(kernel.object_code, symbols)
@@ -391,10 +381,7 @@ def build_kernel(
     target: Machine,
     name: str = "kernel",
 ) -> Kernel:
-    """Build a kernel: replay the schedule, lower, run the passes, emit and compile.
-
-    Raises:  ScheduleError for an illegal trace; the errors of later stages.
-    """
+    """Build a kernel: replay the schedule, lower, run the passes, emit and compile."""
     start = time.perf_counter()
     with base.without_collection():
         kernel = build_program(loop_program(workload, schedule, target, name), target)
@@ -402,10 +389,7 @@ def build_kernel(
 
 
 def build_program(program: loop.LoopProgram, target: base.Target) -> Kernel:
-    """Build a program on which all passes have run: emit and compile it.
-
-    Raises:  the errors of emitting and compiling.
-    """
+    """Build a program on which all passes have run: emit and compile it."""
     start = time.perf_counter()
     backend = backend_of(target)
     source = emit_source(program, target, backend)

@@ -1,4 +1,4 @@
-"""The command line. Read group.py first (the list of commands), then group.py.
+"""The command line. Read group.py first, which has the list of commands.
 
 Each command has a file that is imported only when it is called, so that `tensorwright --help`
 stays fast.

@@ -14,8 +14,8 @@ import click
 
 from tensorwright.base import UsageError, cpu_target, number_in, sizes_text
 from tensorwright.cli.arguments import options
-from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.models import short_name
+from tensorwright.cli.arguments.options import Compilation, compile_options
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import (
     compile_any,
@@ -124,8 +124,6 @@ def _write_library(
     """Write the C library of a model, and build the shared library if `is_shared`.
 
     given    its name; None takes the model's
-    Raises:  UsageError for a tensor expression, and for a name without a letter or digit of ASCII;
-             MachineError if the library cannot be built.
     """
     exporting = importlib.import_module(_EXPORTING)
     if given is not None and not re.search(r"[a-z0-9]", given, re.ASCII | re.IGNORECASE):

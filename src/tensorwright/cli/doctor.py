@@ -1,13 +1,7 @@
 """`tensorwright doctor`: what this machine offers, and what is missing.
 
-What the doctor says about one thing.
-
-The packages and programs that only some commands need: which are installed, and their purpose.
-
 A program prints its own version. The version of a package comes from pip; no package is imported.
 OpenCL is queried in a separate process, because its drivers may crash the process.
-
-What the doctor says about devices of OpenCL and CUDA, and about NVIDIA's compiler.
 """
 
 from __future__ import annotations

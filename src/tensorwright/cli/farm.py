@@ -1,24 +1,30 @@
-"""`tensorwright farm`: start a scheduler, make keys, and list the workers.
-
-`tensorwright farm keys`: make the keys by which the machines of a farm know each other.
-
-`tensorwright farm scheduler`: hand out units to the workers of a farm.
-
-`tensorwright farm status`: list the workers of a farm and their devices.
-"""
+"""`tensorwright farm` and `tensorwright worker`: the machines that build and measure for others."""
 
 from __future__ import annotations
 
 import json
+import platform
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from tensorwright.base import UsageError, available_cores
 from tensorwright.cli.arguments.machine import security_options
 from tensorwright.cli.group import echo_prose
 from tensorwright.cli.printing import print_table
-from tensorwright.farm import FarmSecurity, FarmWorker, connect, dask_part, make_keys
+from tensorwright.compile_options import CompileOptions
+from tensorwright.farm import (
+    FarmSecurity,
+    FarmWorker,
+    connect,
+    dask_part,
+    device_for,
+    make_keys,
+    own_device,
+    serve_stdio,
+)
 
 
 @click.command("keys")
@@ -76,8 +82,8 @@ def status_command(address: str, as_json: bool, security: FarmSecurity) -> None:
 
     Example: tensorwright farm status tcp://127.0.0.1:8786
     """
-    with connect(address, security) as farm:
-        workers = farm.workers()
+    with connect(address, security) as opened:
+        workers = opened.workers()
     if as_json:
         click.echo(json.dumps([asdict(worker) for worker in workers], indent=1))
         return
@@ -106,7 +112,7 @@ def _cells(worker: FarmWorker) -> tuple[str, ...]:
 
 
 @click.group()
-def command() -> None:
+def farm() -> None:
     """Use many machines: start a scheduler, make keys, see what the workers do.
 
     Example: tensorwright farm scheduler
@@ -114,4 +120,72 @@ def command() -> None:
 
 
 for _each in (scheduler_command, keys_command, status_command):
-    command.add_command(_each)
+    farm.add_command(_each)
+
+
+_AUTO, _NONE = "auto", "none"
+
+
+@click.command()
+@click.argument("address", metavar="ADDRESS", required=False)
+@click.option(
+    "--stdio",
+    is_flag=True,
+    help="Talk by standard input and output, as a client does that starts a worker over ssh.",
+)
+@click.option(
+    "--device",
+    "device_name",
+    default=_AUTO,
+    show_default=True,
+    metavar="TARGET|none",
+    help="What it measures on: native, cuda, opencl; none to build only. auto: the processor, "
+    "unless another worker of this machine measures on it.",
+)
+@click.option(
+    "--slots", type=click.IntRange(min=1), help="Units done at once; the cores by default."
+)
+@click.option("--name", default="", help="Unique in the farm; host and process by default.")
+@security_options
+def worker(
+    address: str | None,
+    stdio: bool,
+    device_name: str,
+    slots: int | None,
+    name: str,
+    security: FarmSecurity,
+) -> None:
+    """Build and measure for others, until it is ended: a worker of a farm.
+
+    ADDRESS is that of the scheduler, tcp://HOST:PORT or tls://HOST:PORT. The worker waits for the
+    scheduler, at the start and whenever the scheduler went away.
+
+    Example: tensorwright worker tcp://127.0.0.1:8786
+    """
+    if (address is None) != stdio:
+        raise UsageError(
+            stage="cli",
+            where="ADDRESS, --stdio",
+            reason="a worker needs one of them",
+            remedy="give the address of a scheduler",
+        )
+    with ExitStack() as stack:
+        device = None
+        if device_name != _NONE:
+            named = "native" if device_name == _AUTO else device_name
+            target = CompileOptions(target=named).machine
+            is_free = stack.enter_context(own_device(target, must=device_name != _AUTO))
+            device = device_for(target) if is_free else None
+        if address is None:
+            serve_stdio(name or platform.node(), slots or available_cores(), device)
+            return
+        text = f"measures on {device.kind}" if device else "builds only"
+        click.echo(f"{text}, {slots or available_cores()} units at once; waits for {address}")
+        dask_part("worker").work(
+            address,
+            slots or available_cores(),
+            device,
+            security,
+            name=name,
+            tell=click.echo,
+        )

@@ -14,11 +14,13 @@ from typing import Any
 import click
 
 from tensorwright import base
-from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.options import (
+    Compilation,
     ProgramKind,
+    compile_options,
     given_options,
     kind_of,
+    open_program,
     refuse_given,
 )
 from tensorwright.cli.arguments.output import check_writable

@@ -1,10 +1,7 @@
 """The program `tensorwright`: it imports the called command, and prints errors as text.
 
-The list of commands. A new command needs a module with an object `command`, and a line here.
-
-The package tensorwright-lab has further commands, which are listed if it is installed.
-
-Wrap prose between words at the width of a terminal; lines for a file or a pipe stay whole.
+A new command needs a module with an object `command`, and a line in the list here. The package
+tensorwright-lab has further commands, which are listed if it is installed.
 """
 
 from __future__ import annotations
@@ -35,17 +32,20 @@ class Entry:
 
     goes_on   whether the same command continues after an interrupt
     package   the package that has the command's module
+    shared    that module, if it has several commands: objects with their names
     """
 
     name: str
     summary: str
     goes_on: bool = False
     package: str = "tensorwright.cli"
+    shared: str = ""
 
-    @property
-    def module(self) -> str:
-        """The name of the command's module, which is imported when the command is called."""
-        return f"{self.package}.{self.name}"
+    def load(self) -> click.Command:
+        """Import the command, when it is called."""
+        module = importlib.import_module(f"{self.package}.{self.shared or self.name}")
+        command: click.Command = getattr(module, self.name if self.shared else "command")
+        return command
 
 
 COMMANDS = (
@@ -66,12 +66,20 @@ COMMANDS = (
     Entry("records", "List, export, import, prune and delete measurements."),
     Entry("cache", "Show what is kept on the disk, and clear it."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
-    Entry("farm", "Use many machines: start a scheduler, make keys, see what the workers do."),
-    Entry("worker", "Build and measure for others: a worker of a farm."),
-    Entry("operators", "List the operators of graphs, with their inputs and attributes."),
+    Entry(
+        "farm",
+        "Use many machines: start a scheduler, make keys, see what the workers do.",
+        shared="farm",
+    ),
+    Entry("worker", "Build and measure for others: a worker of a farm.", shared="farm"),
+    Entry(
+        "operators",
+        "List the operators of graphs, with their inputs and attributes.",
+        shared="listings",
+    ),
     Entry("doctor", "Say what this machine offers, and what is missing."),
-    Entry("knobs", "List the settings."),
-    Entry("explain", "Say what a kind of error means, and what to do."),
+    Entry("knobs", "List the settings.", shared="listings"),
+    Entry("explain", "Say what a kind of error means, and what to do.", shared="listings"),
 )
 OF_LABORATORY = (
     Entry("bench", "Compare with other runtimes: same answers? how fast?", package=base.LABORATORY),
@@ -146,8 +154,7 @@ class LazyGroup(click.Group):
         """Import the module of a command and return the command; None for an unknown name."""
         for entry in commands():
             if entry.name == name:
-                command: click.Command = importlib.import_module(entry.module).command
-                return command
+                return entry.load()
         return None
 
     def resolve_command(

@@ -8,8 +8,14 @@ import click
 
 from tensorwright import base
 from tensorwright.artifacts import backend_of, emit_source, loop_program
-from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.options import ProgramKind, is_reference, kind_of, refuse_given
+from tensorwright.cli.arguments.options import (
+    Compilation,
+    ProgramKind,
+    compile_options,
+    is_reference,
+    kind_of,
+    refuse_given,
+)
 from tensorwright.cli.arguments.programs import prepare, read_expression
 from tensorwright.cli.foreign_logs import is_foreign_log, seed_record
 from tensorwright.graph import Partition, Workload
@@ -101,7 +107,6 @@ def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> t
     """Those of the stages that a tensor expression has.
 
     is_given   whether the user named the stages
-    Raises:    UsageError if the user named a stage that a tensor expression does not have.
     """
     possible = tuple(name for name in stages if name in _OF_WORKLOADS)
     others = ", ".join(name for name in stages if name not in _OF_WORKLOADS)

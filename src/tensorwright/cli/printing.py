@@ -1,9 +1,5 @@
 """What commands print: lines of prose, tables, and the results of a search.
 
-Print tables for people, plain or framed, and write tables as JSON for programs.
-
-Print what a tuning session achieved.
-
 Speed-ups come from the comparison at the end, in which untuned and tuned programs take turns.
 Without a comparison the times come from records, and no speed-up is printed.
 """

@@ -11,9 +11,14 @@ import click
 
 from tensorwright import profiling
 from tensorwright.base import sizes_text, write_atomically
-from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.machine import warn_if_unfit
-from tensorwright.cli.arguments.options import at_option, constants_option
+from tensorwright.cli.arguments.options import (
+    Compilation,
+    at_option,
+    compile_options,
+    constants_option,
+    open_program,
+)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.group import echo_prose
 from tensorwright.cli.printing import print_table

@@ -326,7 +326,6 @@ def _meant(store: RecordStore, wanted: str | None, path: Path | None) -> frozens
     """The keys of the recorded workloads that an argument means.
 
     wanted   a name, or the beginning of a key; None for all workloads
-    Raises:  UsageError if there is none.
     """
     keys = store.workloads()
     if wanted is None:

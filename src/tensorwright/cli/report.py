@@ -14,9 +14,9 @@ import click
 from tensorwright import report
 from tensorwright.base import UsageError
 from tensorwright.cli.arguments import options, programs
-from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import read_proto, short_name
+from tensorwright.cli.arguments.options import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.searching import Searching
 from tensorwright.cli.group import same_command

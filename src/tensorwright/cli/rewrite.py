@@ -173,7 +173,6 @@ def _write_picture(path: Path, before: Graph, after: Graph) -> str:
     """Draw two graphs, or write them as a text file of the same name.
 
     Return a line that says what was written.
-    Raises:  OutputError if the file cannot be written.
     """
     program = shutil.which(_PROGRAM)
     if program is None:

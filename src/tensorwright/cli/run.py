@@ -13,12 +13,11 @@ import click
 
 from tensorwright.base import Array, UsageError, sizes_text
 from tensorwright.cli.arguments import arrays, options
-from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
+from tensorwright.cli.arguments.options import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import HOST, Executable
 
-_CHECKING = "tensorwright.cli.arguments.check_model"  # imported only for a comparison
-_MODELS = "tensorwright.cli.arguments.models"
+_MODELS = "tensorwright.cli.arguments.models"  # imported only where models are read
 _LEAST_FOR_TENTHS = 10
 _PEERS = ("onnxruntime", "openvino", "pytorch")
 
@@ -92,17 +91,14 @@ def command(
         arrays.write_arrays(output, results)
     if repeat is not None:
         click.echo(describe_times(executable, time_runs(executable, inputs, repeat)))
-    if peer is not None and not importlib.import_module(_CHECKING).agrees(
+    if peer is not None and not importlib.import_module(_MODELS).agrees(
         peer, source, how, executable.threads, inputs, results
     ):
         sys.exit(1)
 
 
 def _model_to_check(program: str, model: str | None) -> str:
-    """The model that another runtime runs; it is checked before the work.
-
-    Raises:  UsageError if there is no model to run.
-    """
+    """The model that another runtime runs; it is checked before the work."""
     kind = options.kind_of(program)
     if kind is options.ProgramKind.EXECUTABLE:
         if model is None:

@@ -26,7 +26,6 @@ from tensorwright.graph.passes import (
     simplify,
 )
 from tensorwright.graph.physical import physical_shape, to_physical
-from tensorwright.graph.program import Constants, Program, as_program, check_constants, program
 from tensorwright.graph.size_points import SizePoint, SizesAt, between, points_of
 from tensorwright.graph.sizes import (
     bind_sizes, counted_bounds, counted_size_of, counted_sizes, least_sizes, representative,
@@ -34,5 +33,6 @@ from tensorwright.graph.sizes import (
 )
 from tensorwright.graph.states import InPlace, State, for_outputs, states_in_place
 from tensorwright.graph.workload import (
-    Workload, bind_workload, build_workload, program_workload, reference,
+    Constants, Program, Workload, as_program, bind_workload, build_workload, check_constants,
+    program, reference,
 )

@@ -1,7 +1,5 @@
 """Two graphs side by side, with coloured differences.
 
-The common parts of two graphs, and the parts near a difference.
-
     before, after = compare_graphs(one, other)
     before.changed         numbers of the nodes that the other graph does not have
     before.shown           numbers of the nodes to show: all, or those around a change
@@ -10,8 +8,6 @@ The common parts of two graphs, and the parts near a difference.
 Nodes are alike where they apply one operator with the same attributes to like tensors.  Inputs are
 alike by name, constants by value. Results of two nodes of different kinds count as alike where they
 have one name and type, because a rewriting keeps the names of tensors that it does not change.
-
-Two graphs as text: a line for each operator, marked where only one of them has it.
 
 Two graphs as a drawing in the DOT language of Graphviz.
 

@@ -22,10 +22,6 @@ all tensors follow from the inputs, the constants and the operators' shape rules
 `types`.  A layout is the order of a tensor in memory and does not change its meaning: shapes and
 axes of operators are always those of the plain tensor.  A node may hold graphs, which it runs when
 it runs (`nested/`): a branch, a loop.  They see nothing of the graph around them but their inputs.
-
-Names, attribute values and constants in the text form of graphs.
-
-Give tensors other names, and compare graphs up to them.
 """
 
 from __future__ import annotations

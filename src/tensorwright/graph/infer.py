@@ -15,10 +15,7 @@ from tensorwright.ops import Attributes, Operator, TensorType, infer_types, oper
 
 
 def operator_of(node: Node) -> Operator:
-    """The operator of a node.
-
-    Raises:  UnsupportedError if there is none of that name.
-    """
+    """The operator of a node."""
     nesting = NESTING.get(node.operator)
     if nesting is not None:
         return nesting

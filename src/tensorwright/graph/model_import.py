@@ -1,7 +1,4 @@
-"""Import a model of any kind: the readers of ONNX, GGUF and PyTorch behind one name.
-
-Import a model, whatever wrote it.
-"""
+"""Import a model of any kind: the readers of ONNX, GGUF and PyTorch behind one name."""
 
 from __future__ import annotations
 
@@ -64,10 +61,7 @@ def load_model(
 
 
 def recorded(source: Source) -> Source:
-    """The record of what PyTorch has exported, from a file or memory; other models unchanged.
-
-    Raises:  as `read_pt2`; UnsupportedError for tensors of other kinds than plain arrays in memory.
-    """
+    """The record of what PyTorch has exported, from a file or memory; other models unchanged."""
     if isinstance(source, str | os.PathLike | bytes) and aten.is_archive(source):
         return aten.read_pt2(source)
     if is_exported_program(source):
@@ -77,10 +71,7 @@ def recorded(source: Source) -> Source:
 
 
 def check_operators(source: str | os.PathLike[str] | bytes) -> None:
-    """Refuse an ONNX model with operators that cannot be imported; its weights are not read.
-
-    Raises:  as `load_onnx`.
-    """
+    """Refuse an ONNX model with operators that cannot be imported; its weights are not read."""
     if not aten.is_archive(source):
         read_supported_model(source)
 
@@ -90,8 +81,6 @@ def declared_types(
 ) -> tuple[Types, Types]:
     """The types that a model declares of inputs and outputs; element types where a call alone
     decides the rank.
-
-    Raises:  as `load_model`.  Nodes are read only if nothing says the rank of an output.
     """
     source = recorded(source)
     if isinstance(source, aten.ExportedGraph):
@@ -120,10 +109,7 @@ def _without_type(name: str) -> NoReturn:
 
 
 def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:
-    """The network with one number for all its sizes: the first of a few that fits.
-
-    Raises:  the errors of `load_model` if none does.
-    """
+    """The network with one number for all its sizes: the first of a few that fits."""
     sizes = named_sizes_of(*(extent for each in inputs.values() for extent in sizes_of(each)))
     *numbers, last = _TRIED_SIZES
     for number in numbers:

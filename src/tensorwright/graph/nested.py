@@ -1,6 +1,4 @@
-"""Graphs that nodes hold.
-
-Nodes that hold graphs: a branch, which runs one of two, and a loop, which runs its body.
+"""Nodes that hold graphs: a branch, which runs one of two, and a loop, which runs its body.
 
     y = branch(condition, *captured)                  graphs: then, otherwise
         Both graphs have the captured tensors as inputs, and results of the same types.
@@ -12,8 +10,6 @@ values of the last iteration, and the collected rows, one for each iteration.  T
 in attribute `trips`.  Where the iterations decide that number, it is a named size with a greatest
 number, which no other node decides and with which later nodes may compute.  If a number replaces
 the size, the loop ends after that many iterations.
-
-Simplify the graphs that nodes hold, once the graph around them is simple.
 """
 
 from __future__ import annotations
@@ -175,10 +171,7 @@ NESTING: Mapping[str, Operator] = {
 
 
 def require_alone(graph: Graph, stage: str) -> Graph:
-    """The graph itself, for a stage that takes no nodes which hold graphs.
-
-    Raises:  UnsupportedError that names one.
-    """
+    """The graph itself, for a stage that takes no nodes which hold graphs."""
     for node in graph.nodes:
         if node.graphs:
             raise base.UnsupportedError(

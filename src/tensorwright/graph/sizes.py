@@ -5,8 +5,6 @@ Sizes that nodes decide when a network runs: a loop by its iterations, others by
 Such a size has a value after its node.  So nodes that use it come later, even without a tensor from
 one to the other, and the node is needed as long as one of them is.
 
-Graphs over named sizes: numbers for them, given, read off the inputs, or typical ones.
-
 Typical numbers are for prices alone: the result of every stage is right for all sizes.
 """
 
@@ -82,10 +80,7 @@ def sizes_used(node: Node, types: Mapping[str, base.TensorType]) -> set[expr.Nam
 
 
 def _bound_type(name: str, given: base.TensorType, values: Mapping[str, int]) -> base.TensorType:
-    """The type of a tensor with numbers for named sizes.
-
-    Raises:  ModelError where an extent would be negative.
-    """
+    """The type of a tensor with numbers for named sizes."""
     shape = tuple(
         expr.with_sizes(e, values) if isinstance(e, expr.IndexExpr) else e for e in given.shape
     )
@@ -233,10 +228,7 @@ def _size_of_extent(extent: expr.Index, number: int) -> dict[str, int]:
 
 
 def require_uncounted(graph: Graph, stage: str) -> Graph:
-    """The graph itself, for a stage that takes no sizes which nodes decide.
-
-    Raises:  UnsupportedError that names a node and its size.
-    """
+    """The graph itself, for a stage that takes no sizes which nodes decide."""
     for name, node in counted_sizes(graph).items():
         is_loop = node.operator == LOOP
         what = "the number of its iterations" if is_loop else "the number of its results"
@@ -251,10 +243,7 @@ def require_uncounted(graph: Graph, stage: str) -> Graph:
 
 
 def require_numbers(graph: Graph, stage: str) -> Graph:
-    """The graph itself, for a stage that takes numbers only.
-
-    Raises:  UnsupportedError that names the sizes.
-    """
+    """The graph itself, for a stage that takes numbers only."""
     sizes = graph.sizes
     if not sizes:
         return graph

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -195,14 +196,22 @@ def _built(piece: _Piece) -> BoundWorkload:
     return BoundWorkload(workload, tuple(origin[each.name] for each in inputs), given)
 
 
-def program_workload(
-    outputs: Sequence[expr.Compute], constants: frozenset[str] = frozenset(), name: str = ""
-) -> Workload:
-    """A user's tensor expression as a workload; its tensors keep their names.
+Program: TypeAlias = expr.Compute | Sequence[expr.Compute] | Workload
+Constants: TypeAlias = Mapping[str, Any]
 
-    constants  names of the placeholders whose values are known when it is compiled
-    Raises:    UsageError if two tensors have one name, or a constant is not a placeholder.
+
+def program(
+    outputs: expr.Compute | Sequence[expr.Compute], constants: Iterable[str] = (), name: str = ""
+) -> Workload:
+    """A tensor expression as a program that can be tuned and compiled; tensors keep their names.
+
+    outputs    the results; their placeholders are the inputs of the program
+    constants  names of inputs that stay the same from call to call: they are packed once
+    name       for people; that of the last output where ""
+    Raises:    UsageError for equal names, and constants that are not inputs.
     """
+    outputs = (outputs,) if isinstance(outputs, expr.Compute) else tuple(outputs)
+    fixed = frozenset(constants)
     order = expr.topological_order(*outputs)
     names = [tensor.name for tensor in order]
     inputs = tuple(tensor for tensor in order if isinstance(tensor, expr.Placeholder))
@@ -211,13 +220,50 @@ def program_workload(
     if repeated:
         reason = f"two tensors are called {repeated}"
         raise UsageError(stage="workload", where=where, reason=reason, remedy="rename one")
-    strange = sorted(constants - {tensor.name for tensor in inputs})
+    strange = sorted(fixed - {tensor.name for tensor in inputs})
     if strange:
         reason = f"{strange[0]} is not one of its placeholders"
         remedy = "its placeholders are " + (", ".join(each.name for each in inputs) or "none")
         raise UsageError(stage="workload", where=where, reason=reason, remedy=remedy)
-    key = workload_key(tuple(outputs), inputs, constants)
-    return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
+    key = workload_key(outputs, inputs, fixed)
+    return Workload(name or outputs[-1].name, inputs, fixed, outputs, key)
+
+
+def as_program(model: Any, constants: Constants | None) -> Workload | None:
+    """Tensor expressions as a program; None for anything else."""
+    if isinstance(model, Workload):
+        return model
+    if isinstance(model, expr.Compute):
+        return program(model, constants=constants or ())
+    is_sequence = isinstance(model, (tuple, list)) and len(model) > 0
+    if is_sequence and all(isinstance(each, expr.Compute) for each in model):
+        return program(model, constants=constants or ())
+    return None
+
+
+def check_constants(workload: Workload, constants: Constants | None) -> dict[str, Array]:
+    """The values of a program's constants as arrays of their types.
+
+    Raises:  UsageError for one that is missing, or of another shape or type.
+    """
+    given = dict(constants or {})
+    types = {t.name: n for t, n in zip(workload.inputs, workload.input_types, strict=True)}
+    arrays: dict[str, Array] = {}
+    for name in sorted(workload.constants | given.keys()):
+        array = np.ascontiguousarray(given[name]) if name in given else None
+        if name not in workload.constants:
+            reason = "the program was made without this constant"
+            remedy = "leave it out, or name it in the constants of `program`"
+        elif array is None:
+            reason, remedy = "its value is not given", f"give constants={{{name!r}: ARRAY}}"
+        elif array.shape != types[name].shape or array.dtype != types[name].dtype.numpy:
+            reason = f"{array.dtype} {array.shape} is given, {types[name]} is declared"
+            remedy = f"give an array of {types[name].dtype.numpy} {types[name].shape}"
+        else:
+            arrays[name] = array
+            continue
+        raise UsageError(stage="compile", where=f"constant {name}", reason=reason, remedy=remedy)
+    return arrays
 
 
 def bind_workload(workload: Workload, values: Mapping[str, expr.Index]) -> Workload:

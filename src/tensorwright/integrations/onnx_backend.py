@@ -46,10 +46,7 @@ class BackendRep(base.BackendRep):
     def __init__(
         self, model: Model, target: str | Target | None = None, threads: int | None = None
     ) -> None:
-        """Compile, unless shapes or values of inputs are needed first.
-
-        Raises:  as `tensorwright.compile`.
-        """
+        """Compile, unless shapes or values of inputs are needed first."""
         self._model = model
         self._target = target
         self._threads = threads
@@ -146,10 +143,7 @@ class Backend(base.Backend):
 
     @classmethod
     def prepare(cls, model: Model, device: str = "CPU", **kwargs: Any) -> BackendRep:
-        """Compile a model; `target` and `threads` are those of `tensorwright.compile`.
-
-        Raises:  UnsupportedError for another device, and as `tensorwright.compile`.
-        """
+        """Compile a model; `target` and `threads` are those of `tensorwright.compile`."""
         if not cls.supports_device(device):
             raise UnsupportedError(
                 stage="compile",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 from tensorwright import expr
 from tensorwright.base import TensorwrightError, atomic_writer, from_data, to_data
-from tensorwright.graph import Workload, program_workload
+from tensorwright.graph import Workload, program
 from tensorwright.records.record import (
     SCHEMA,
     Record,
@@ -51,7 +51,7 @@ class WorkloadText(NamedTuple):
         """The workload.  Raises: RecordError for a text without the program of its key."""
         try:
             workload = read_workload(json.loads(self.text.rpartition("\n")[2]))
-            key = program_workload(workload.outputs, workload.constants).key
+            key = program(workload.outputs, constants=workload.constants).key
         except (ValueError, TypeError, KeyError, AttributeError, TensorwrightError) as error:
             reason = f"its text has no program that this version reads: {error}"
         else:

@@ -8,10 +8,6 @@
 
 Times are in microseconds (`_us`), ratios plain numbers; a value without a measurement is absent or
 null.
-
-The search of each workload, from the records: the trials, their moments and their times.
-
-The searched workloads of a report, from the result of a session or from a stored session.
 """
 
 from __future__ import annotations

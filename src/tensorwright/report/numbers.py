@@ -1,9 +1,4 @@
-"""Numbers of reports, rounded, as plain JSON.
-
-The loop nests of workloads under the default and the best schedule.
-
-The conditions of a report: machine, versions, noise.
-"""
+"""Numbers of reports, rounded, as plain JSON."""
 
 from __future__ import annotations
 

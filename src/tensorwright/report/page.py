@@ -71,10 +71,7 @@ def render(reports: Sequence[Values], *, is_live: bool = False) -> str:
 
 
 def write_report(path: str | os.PathLike[str], reports: Sequence[Values]) -> None:
-    """Write a page, or the data alone if the name of the file ends in .json.
-
-    Raises:  OutputError.
-    """
+    """Write a page, or the data alone if the name of the file ends in .json."""
     if Path(path).suffix.lower() == ".json":
         whole = reports[0] if len(reports) == 1 else list(reports)
         write_atomically(path, json.dumps(whole, indent=1) + "\n")

@@ -9,8 +9,6 @@ An extent is a symbol of the algebra (`tensorwright.expr`), a positive integer:
     Extent(name, axis)              `x.1`, the extent of input ?x along dimension 1
     Extent(name, -1, variable)      `x._axis`, along the one that a parameter names
     Extent(variable, 0)             `_n`, a parameter variable that is a number
-
-The order in which arguments come before what is computed from them.
 """
 
 from __future__ import annotations

@@ -155,10 +155,7 @@ def instantiate(term: terms.Term, shapes: Mapping[str, IntShape]) -> terms.Term 
 
 
 def tensor_of(term: terms.Apply, arguments: tuple[expr.Tensor, ...]) -> expr.Compute:
-    """The tensor expression of one application on tensors that fit it, its parameters numbers.
-
-    Raises:  InternalError where they do not fit.
-    """
+    """The tensor expression of one application on tensors that fit it, its parameters numbers."""
     operator = operator_named(term.operator)
     shapes = tuple(_concrete(tensor.shape) for tensor in arguments)
     fitting(operator.result(term.params, shapes, Needs()))
@@ -178,10 +175,7 @@ def evaluate_terms(
     inputs: Mapping[str, expr.Array],
     domain: expr.Domain = expr.NUMPY,
 ) -> tuple[expr.Array, ...]:
-    """The values of terms at concrete inputs that fit them, over a number domain.
-
-    Raises:  InternalError where they do not fit: `infer_shapes` says whether they do.
-    """
+    """The values of terms at concrete inputs that fit them, over a number domain."""
     shapes = {name: array.shape for name, array in inputs.items()}
     numbered = fitting(_numbered(tuple(roots), tuple(shapes.items())))
     arrays: dict[terms.Term, expr.Array] = {

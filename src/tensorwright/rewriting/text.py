@@ -211,10 +211,7 @@ class _Reader:
 
 
 def parse_term(text: str) -> Term:
-    """Read a term.
-
-    Raises:  UsageError that names the place.
-    """
+    """Read a term."""
     reader = _Reader(text)
     term = reader.term()
     reader.end()
@@ -244,10 +241,7 @@ def _parse_atom(text: str) -> ConditionAtom:
 
 
 def parse_rule(line: str) -> Rule:
-    """Read a rule.
-
-    Raises:  UsageError that names the place.
-    """
+    """Read a rule."""
     match = _LINE.match(line.strip())
     if match is None:
         raise _fault(line, "there is no ==")
@@ -283,18 +277,12 @@ def logical_lines(text: str) -> Iterator[str]:
 
 
 def parse_rules(lines: Iterable[str]) -> tuple[Rule, ...]:
-    """Read the lines of a file.
-
-    Raises:  UsageError that names the line and the place in it.
-    """
+    """Read the lines of a file."""
     return tuple(rule for _, rule in numbered_rules(lines))
 
 
 def numbered_rules(lines: Iterable[str]) -> Iterator[tuple[int, Rule]]:
-    """Read the lines of a file: the rules, each with the number of its line.
-
-    Raises:  UsageError that names the line and the place in it.
-    """
+    """Read the lines of a file: the rules, each with the number of its line."""
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):

@@ -13,7 +13,7 @@ import pytest
 from tests.command_line import Invoke
 from tests.unit.peers.tampered import wrong_answers
 
-from tensorwright.cli.arguments.check_model import quantised_steps
+from tensorwright.cli.arguments.models import quantised_steps
 from tensorwright.peers.process import describe_error, max_rel_error, max_steps
 from tensorwright_lab.bench import network_runs
 from tensorwright_lab.comparison import networks, this_build

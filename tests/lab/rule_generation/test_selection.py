@@ -9,8 +9,8 @@ import pytest
 
 from tensorwright.farm import LocalFarm
 from tensorwright.rewriting import Rule, parse_rules, rule_text
-from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.prove import stamp_of
+from tensorwright_lab.rule_generation.derivation import derive, rule_set
 from tensorwright_lab.rule_generation.selection import (
     Progress,
     Selection,

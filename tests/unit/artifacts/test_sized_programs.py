@@ -10,7 +10,7 @@ from tensorwright.artifacts import assemble_workload, build_cached, build_kernel
 from tensorwright.base import ScheduleError, cpu_target
 from tensorwright.codegen.analysis.tiles import ends_at_guard
 from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
-from tensorwright.graph import Workload, bind_workload, program_workload, reference
+from tensorwright.graph import Workload, bind_workload, program, reference
 from tensorwright.loop import For, If, LoopProgram, walk
 from tensorwright.schedule import (
     ForKind,
@@ -162,7 +162,7 @@ def test_a_trace_tuned_for_two_sizes_runs_where_only_one_is_a_number() -> None:
     a, b, k = placeholder("a", (m, 8)), placeholder("b", (8, n)), reduce_axis("k", 8)
     z = compute("z", (m, n), lambda i, j: sum_over(a[i, k] * b[k, j], k))
     schedule = OpenSchedule((SizedTrace((SizeRange("m", 3, 3),), WHOLE_ROWS), SizedTrace((), ())))
-    check_at(program_workload([z]), schedule, m=3, n=7)
+    check_at(program([z]), schedule, m=3, n=7)
 
 
 def test_each_trace_that_holds_for_all_sizes_has_a_program_in_each_range() -> None:

@@ -23,9 +23,8 @@ from tensorwright.base import (
     UserError,
     sizes_advice,
 )
-from tensorwright.cli.explain import PAGE
-from tensorwright.cli.explain import command as explain
 from tensorwright.cli.group import COMMANDS, LazyGroup, program
+from tensorwright.cli.listings import PAGE, explain
 
 Invoke = Callable[..., Result]
 
@@ -50,7 +49,7 @@ def test_help_lists_every_command_without_importing_it(child: Callable[..., Any]
 @pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
 def test_every_command_has_help_with_an_example(entry: object, invoke: Invoke) -> None:
     name = entry.name  # type: ignore[attr-defined]
-    command = importlib.import_module(entry.module).command  # type: ignore[attr-defined]
+    command = entry.load()
     assert invoke(name, "--help").exit_code == 0
     commands = command.commands.values() if isinstance(command, click.Group) else [command]
     for each in commands:
@@ -243,7 +242,7 @@ def test_a_knob_that_cannot_be_read_is_a_usage_error(
 def test_the_page_lists_every_command_and_exit_code() -> None:
     page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
     for entry in COMMANDS:
-        command = importlib.import_module(entry.module).command
+        command = entry.load()
         names = command.commands if isinstance(command, click.Group) else [""]
         for name in names:
             assert f"| `{entry.name} {name}".rstrip() in page

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tensorwright.base import UsageError
-from tensorwright.cli import operators
+from tensorwright.cli.listings import operators
 from tensorwright.cli.rules import command
 from tensorwright.ops import OPERATORS as GRAPH_OPERATORS
 from tensorwright.rewriting.library import load_library, read_library
@@ -131,7 +131,7 @@ def test_the_operators_of_rules_are_listed_as_they_are_written() -> None:
 
 
 def test_the_operators_of_graphs_are_listed_with_their_attributes() -> None:
-    result = CliRunner().invoke(operators.command)
+    result = CliRunner().invoke(operators)
     assert result.exit_code == 0
     lines = result.output.splitlines()
     assert "softmax(x, axis=-1)" in lines

@@ -7,7 +7,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tensorwright import compile, expr
-from tensorwright.graph import bind_workload, program_workload, reference, with_own_sizes
+from tensorwright.graph import bind_workload, program, reference, with_own_sizes
 from tensorwright.graph.workload import Workload
 
 pytestmark = pytest.mark.usefixtures("by_rule")
@@ -21,7 +21,7 @@ def windows(length: expr.Index, rows: expr.Index = BATCH) -> Workload:
     x = expr.placeholder("x", (rows, length + 2))
     k = expr.reduce_axis("k", 3)
     y = expr.compute("y", (rows, length), lambda b, i: expr.sum_over(x[b, i + k], k))
-    return program_workload((y,))
+    return program((y,))
 
 
 @pytest.mark.parametrize("length", [SAMPLES // 4 - 7, SAMPLES // 4 - 19, SAMPLES - 300, SAMPLES])
@@ -67,7 +67,7 @@ def test_an_extent_that_shrinks_with_its_size_is_no_sum_of_it() -> None:
     size = expr.named_size("k", least=0, greatest=9)
     x = expr.placeholder("x", (9,))
     rest = expr.compute("rest", (9 - size,), lambda i: x[i + size] * 2.0)
-    workload = program_workload((rest,))
+    workload = program((rest,))
     assert with_own_sizes(workload).workload is workload
 
 
@@ -77,7 +77,7 @@ def test_a_number_of_an_extent_that_other_sizes_empty_says_nothing_of_a_size() -
     batch = expr.named_size("batch", least=0)
     x = expr.placeholder("x", (batch * (size - 9),))
     twice = expr.compute("twice", (batch * (size - 9),), lambda i: x[i] * 2.0)
-    own = with_own_sizes(program_workload((twice,)))
+    own = with_own_sizes(program((twice,)))
     assert all(isinstance(value, expr.NamedSize) for value in own.values.values())
 
 
@@ -85,7 +85,7 @@ def test_sizes_that_are_used_in_two_ways_stay() -> None:
     """Of two formulas of one size only a part that both have is a size; here it is the size."""
     x = expr.placeholder("x", (SAMPLES,))
     pooled = expr.compute("y", (SAMPLES // 2,), lambda i: x[2 * i] + x[2 * i + 1])
-    workload = program_workload((pooled,))
+    workload = program((pooled,))
     assert with_own_sizes(workload).workload is workload
 
 

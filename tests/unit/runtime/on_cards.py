@@ -13,7 +13,7 @@ import tensorwright
 from tensorwright.artifacts import build_kernel, load_kernel
 from tensorwright.base import DType, GpuTarget, InternalError, Threads
 from tensorwright.expr import compute, named_size, placeholder
-from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.graph import Graph, GraphBuilder, program
 from tensorwright.runtime import Device
 from tensorwright.schedule import parse_trace
 
@@ -58,7 +58,7 @@ def check_open_sizes(target: str) -> None:
 
 def doubled_kernel(target: GpuTarget) -> Any:
     x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    workload = program([compute("y", (64,), lambda i: x[i] * 2.0)])
     return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), target)
 
 

@@ -27,7 +27,7 @@ from tensorwright.base import (
     parse_target,
 )
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
-from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.graph import Graph, GraphBuilder, program
 from tensorwright.profiling import devices
 from tensorwright.profiling.devices import measure_devices
 from tensorwright.runtime import device_of, named_target
@@ -146,7 +146,7 @@ def test_a_block_asks_for_much_shared_memory(card: ShimDriver) -> None:
     a, b = placeholder("a", (128, 128)), placeholder("b", (128, 128))
     c = compute("c", (128, 128), lambda i, j: sum_over(a[i, k] * b[k, j], k))
     trace = parse_trace(shared_tiles((16, 16), (8, 8), 64, (4, 4)))
-    kernel = build_kernel(program_workload([c]), trace, SM_90A)
+    kernel = build_kernel(program([c]), trace, SM_90A)
     (launch,) = kernel.signature.launches
     code, random = load_kernel(kernel), np.random.default_rng(0)
     left, right = (random.standard_normal((128, 128)).astype(np.float32) for _ in range(2))

@@ -21,7 +21,7 @@ from tensorwright.codegen import Backend
 from tensorwright.codegen.c import refusal
 from tensorwright.drivers.c_library import build_shared, export_c
 from tensorwright.expr import cast, compute, placeholder
-from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.graph import Graph, GraphBuilder, program
 from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.pipeline import prepare
@@ -229,11 +229,11 @@ def test_numbers_of_16_bits_keep_their_denormal_ones(backend: Backend[CpuTarget]
     x = placeholder("x", halves.shape, DType.F16)
     wide = compute("wide", halves.shape, lambda i, j: cast(x[i, j], DType.F32))
     back = compute("back", halves.shape, lambda i, j: cast(wide[i, j] * 0.5, DType.F16))
-    workload = program_workload([wide, back])
+    workload = program([wide, back])
     source = emit_source(loop_program(workload, (Parallel("wide", "i"),), TARGET), TARGET, backend)
     kernel = Kernel(backend.compile(source, TARGET), source.signature, 0.0, TARGET)
-    program = assemble_workload(workload, kernel, TARGET, 2, {})
-    results = program.run({"x": halves})
+    made = assemble_workload(workload, kernel, TARGET, 2, {})
+    results = made.run({"x": halves})
     np.testing.assert_array_equal(results["wide"], halves.astype(np.float32))
     halved = (halves.astype(np.float32) * np.float32(0.5)).astype(np.float16)
     np.testing.assert_array_equal(results["back"], halved)

@@ -12,7 +12,7 @@ from tensorwright.expr import (
     reduce_axis,
     sum_over,
 )
-from tensorwright.graph import Workload, program_workload
+from tensorwright.graph import Workload, program
 from tensorwright.schedule import format_trace, parse_trace, state_of, with_joined_loops
 
 
@@ -22,7 +22,7 @@ def heads() -> Workload:
     x, w, k = placeholder("x", (b, s, 24)), placeholder("w", (24, 32)), reduce_axis("k", 24)
     y = compute("y", (b, s, 32), lambda b, i, j: sum_over(x[b, i, k] * w[k, j], k))
     z = compute("z", (b, 2, s, 16), lambda n, h, i, j: y[n, i, 16 * h + j])
-    return program_workload(join_open_axes((z,)), frozenset(["w"]))
+    return program(join_open_axes((z,)), frozenset(["w"]))
 
 
 TILED = """split(z, n, [2])

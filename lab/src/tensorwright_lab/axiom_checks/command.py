@@ -21,7 +21,7 @@ import click
 
 from tensorwright import rewriting
 from tensorwright.cli.arguments.machine import OpenFarm, farm_options
-from tensorwright.cli.rules.library import read_rules
+from tensorwright.cli.rules import read_rules
 from tensorwright.rewriting import terms
 from tensorwright.rewriting.axioms import instances, load_axioms, set_hash
 from tensorwright.rewriting.operators import operator_count

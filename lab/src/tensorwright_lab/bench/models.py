@@ -12,8 +12,7 @@ import click
 
 from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments import options
-from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
-from tensorwright.cli.arguments.models import check_model, row_name
+from tensorwright.cli.arguments.models import TOLERANCE, TOLERANCE_STEPS, check_model, row_name
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import shorten
 from tensorwright.compile_options import Shapes, Sizes

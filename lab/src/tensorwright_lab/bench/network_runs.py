@@ -12,8 +12,7 @@ from onnx import ModelProto
 
 from tensorwright.base import CpuTarget, TensorwrightError, number_in
 from tensorwright.cli.arguments import models
-from tensorwright.cli.arguments.check_model import quantised_steps
-from tensorwright.cli.arguments.models import read_graph
+from tensorwright.cli.arguments.models import quantised_steps, read_graph
 from tensorwright.cli.arguments.options import refuse_given, split
 from tensorwright.compile_options import Shapes, Sizes
 from tensorwright.drivers.tune import search, setting_of

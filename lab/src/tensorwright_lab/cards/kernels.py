@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorwright import expr
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.loop import LoopProgram, lower, run_passes
 from tensorwright.schedule import parse_trace, replay, state_of
 
@@ -33,7 +33,7 @@ class CardKernel:
     @property
     def program(self) -> LoopProgram:
         """Its loops after the passes, with the barriers that lowering places."""
-        state = replay(state_of(program_workload([self.output])), parse_trace(self.trace))
+        state = replay(state_of(program([self.output])), parse_trace(self.trace))
         return run_passes(lower(state))
 
     def arrays(self, seed: int = 0) -> Arrays:

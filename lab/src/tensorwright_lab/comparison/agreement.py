@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from onnx import ModelProto, ValueInfoProto
 
-from tensorwright.cli.arguments.check_model import moved_from
+from tensorwright.cli.arguments.models import moved_from
 from tensorwright.peers.process import (
     NO_STEPS,
     Arrays,

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorwright.base import unknown_name
 from tensorwright.expr import Index, Reduce, compute, placeholder, reduce_axis, sum_over
-from tensorwright.graph import GraphBuilder, build_workload, program_workload
+from tensorwright.graph import GraphBuilder, build_workload, program
 from tensorwright.ops import operator
 from tensorwright_lab.zoo.operator_suite import (
     Arrangement,
@@ -216,13 +216,11 @@ def _capsule(case: OperatorCase) -> OperatorProgram:
         return sum_over(read * w[rh, rw, rk, j, rc, co], rh, rw, rk, rc)
 
     result = (batch, rows, columns, size, size, outputs)
-    program = program_workload(
-        (compute("capsule", result, body),), frozenset({"w"}), "capsule_conv2d"
-    )
+    made = program((compute("capsule", result, body),), frozenset({"w"}), "capsule_conv2d")
     operands = (("x", x_shape), ("w", w_shape))
     forms = _capsule_forms(case, operands, result)
-    names = tuple(tensor.name for tensor in program.inputs)
-    return OperatorProgram(case, operands, frozenset({"w"}), program, names, forms)
+    names = tuple(tensor.name for tensor in made.inputs)
+    return OperatorProgram(case, operands, frozenset({"w"}), made, names, forms)
 
 
 def _capsule_forms(

@@ -105,10 +105,7 @@ def read_arrays(path: str) -> dict[str, base.Array]:
 
 
 def check_arrays_path(path: str, names: Sequence[str]) -> None:
-    """Refuse a file name whose suffix does not fit these arrays.
-
-    Raises:  OutputError for a suffix other than .npy and .npz, and for .npy with several arrays.
-    """
+    """Refuse a file name whose suffix does not fit these arrays."""
     suffix = Path(path).suffix.lower()
     if suffix == ".npz" or (suffix == ".npy" and len(names) == 1):
         return
@@ -122,10 +119,7 @@ def check_arrays_path(path: str, names: Sequence[str]) -> None:
 
 
 def write_arrays(path: str, arrays: Mapping[str, base.Array]) -> None:
-    """Write one array to .npy, or arrays by name to .npz; an error leaves the file as it was.
-
-    Raises:  OutputError.
-    """
+    """Write one array to .npy, or arrays by name to .npz; an error leaves the file as it was."""
     check_arrays_path(path, tuple(arrays))
     content = io.BytesIO()
     if Path(path).suffix.lower() == ".npy":

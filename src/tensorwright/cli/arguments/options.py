@@ -1,14 +1,13 @@
 """The options that several commands share, and the functions that read their texts.
 
-The kind of an argument: an executable, a model, a network of a suite, a tensor expression.
-
-This module does not import onnx or read models, so that a command that only runs an executable
-starts fast.
+This module does not import onnx, the compiler or read models, so that a command that only runs an
+executable starts fast: `programs.py` compiles programs, and is imported when it is asked to.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import re
 import shlex
@@ -23,7 +22,7 @@ from click.core import ParameterSource
 
 from tensorwright import base
 from tensorwright.compile_options import CompileArguments
-from tensorwright.runtime import named_target
+from tensorwright.runtime import Executable, default_cache, load, named_target
 
 
 class ProgramKind(StrEnum):
@@ -60,11 +59,7 @@ def split(model: str) -> tuple[str, str]:
 
 
 def refuse_other_than_model(text: str) -> None:
-    """Refuse an argument that is not a model, for a command that needs a model.
-
-    Raises:  UsageError for an executable, a tensor expression or a Python file. Its remedy says
-             what the user can do with the argument.
-    """
+    """Refuse an argument that is not a model, for a command that needs a model."""
     name = shlex.quote(text)
     kind = kind_of(text)
     if kind is ProgramKind.EXECUTABLE:
@@ -200,7 +195,6 @@ def refuse_given(names: Iterable[str], because: str) -> None:
 
     names     parameters of the command's function
     because   why they do not apply: "m.tw is an executable, which is already compiled"
-    Raises:   UsageError if the command line has one of them; default values are not refused.
     """
     for name, option in given_options().items():
         if name in names:
@@ -385,3 +379,40 @@ any_target_option, records_option, shapes_option, sizes_option, seed_option = (
     if field.name not in ("threads", "precision", "keep")
 )
 """Each option by itself, for commands that do not take all of them."""
+
+_COMPILING = "tensorwright.cli.arguments.programs"
+
+
+def compile_options(
+    function: Command,
+    record: type[Compilation] = Compilation,
+    readers: Mapping[str, Reader] | None = None,
+) -> Command:
+    """Add the options of a record; the command gets it as the argument `how`."""
+
+    @functools.wraps(function)
+    def given(*arguments: Any, **more: Any) -> Any:
+        if base.knobs.KERNEL_CACHE.get():
+            default_cache().is_usable()  # warns of an unusable folder before the work
+        return function(*arguments, **more)
+
+    return record_options(record, "how", readers)(given)
+
+
+def open_program(text: str, how: Compilation, constants: Path | None, *, draws: bool) -> Executable:
+    """Load an executable; compile a model or a tensor expression with the schedules on record.
+
+    constants   the file with the constants of an expression
+    draws       whether constants without a value get random values
+    Raises:     UsageError for options that do not apply to this kind of program.
+    """
+    if kind_of(text) is ProgramKind.EXECUTABLE:
+        refuse_given(
+            ("target", "records", "input_shapes", "sizes", "precision", "keep", "constants"),
+            because=f"{text} is {ProgramKind.EXECUTABLE}, and already compiled",
+        )
+        return load(text, how.threads)
+    compiled: Executable = importlib.import_module(_COMPILING).compile_any(
+        text, how, constants, draws=draws
+    )
+    return compiled

@@ -1,8 +1,6 @@
 """Check, before the work, that a command can write its files, so that no work is lost.
 
 A command must not overwrite a file that it reads, so callers also name what the command reads.
-
-Print the progress of a long command, and the time that is left.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ def check_writable(path: Name | None, *reads: Name | None) -> None:
 
     path    None if no file is written
     reads   what the command reads, as on the command line: files, programs, NAME=FILE
-    Raises:  OutputError if the file cannot be written, or if the command reads it.
     """
     if path is None:
         return
@@ -45,10 +42,7 @@ def check_writable(path: Name | None, *reads: Name | None) -> None:
 
 
 def check_executable(path: str, *reads: Name | None) -> None:
-    """Check a file as `check_writable` does, for an executable.
-
-    Raises:  OutputError, also if the name ends in .onnx.
-    """
+    """Check a file as `check_writable` does, for an executable."""
     target = Path(path)
     if target.suffix.lower() == ".onnx":
         raise OutputError(

@@ -1,8 +1,6 @@
 """Turn a program argument into a graph, workloads or an executable, for all commands.
 
 A program is a model or a tensor expression; `run`, `profile` and `inspect` take executables, too.
-
-MODULE:NAME on the command line: an object of the user's own Python.
 """
 
 from __future__ import annotations
@@ -22,8 +20,8 @@ from tensorwright import pipeline
 from tensorwright.base import TensorwrightError, UsageError, did_you_mean
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.arrays import read_arrays
-from tensorwright.cli.arguments.compilation import Compilation
 from tensorwright.cli.arguments.models import read_graph
+from tensorwright.cli.arguments.options import Compilation
 from tensorwright.compiling import compile
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, Partition, Workload, program
@@ -55,10 +53,7 @@ def read_program(reference: str) -> Workload:
 
 
 def read_function(reference: str) -> Callable[..., Any]:
-    """The function that MODULE:NAME names.
-
-    Raises:  UsageError if there is none.
-    """
+    """The function that MODULE:NAME names."""
     value = read_object(reference)
     if not callable(value):
         reason = f"it is of type {type(value).__name__}, not a function"
@@ -150,10 +145,7 @@ def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> P
 
 
 def read_expression(text: str) -> Workload:
-    """The workload of a MODULE:EXPR argument.
-
-    Raises:  UsageError if there is none, and for options that apply only to models.
-    """
+    """The workload of a MODULE:EXPR argument."""
     reason = f"{text} is {options.ProgramKind.EXPRESSION}, which has its shapes and types"
     options.refuse_given(("input_shapes", "sizes", "precision", "keep"), because=reason)
     return read_program(text)

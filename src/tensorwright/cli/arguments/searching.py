@@ -12,9 +12,8 @@ from typing import Any
 import click
 
 from tensorwright.base import LaboratoryPart, option, options_of
-from tensorwright.cli.arguments.compilation import compile_options
 from tensorwright.cli.arguments.machine import THIS_MACHINE, Workers
-from tensorwright.cli.arguments.options import Command, Compilation, refuse_given
+from tensorwright.cli.arguments.options import Command, Compilation, compile_options, refuse_given
 from tensorwright.cli.group import end_interrupted, same_command
 from tensorwright.cli.printing import print_result
 from tensorwright.drivers.tune import setting_of

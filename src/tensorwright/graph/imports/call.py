@@ -61,10 +61,7 @@ Table: TypeAlias = "tuple[tuple[str, Converter], ...]"
 
 
 def type_of(operand: Operand, builder: GraphBuilder) -> ops.TensorType:
-    """The type of an operand of a graph under construction.
-
-    Raises:  UnsupportedError for a sequence.
-    """
+    """The type of an operand of a graph under construction."""
     operand = _no_list(operand)
     if isinstance(operand, str):
         return builder.type_of(operand)
@@ -74,10 +71,7 @@ def type_of(operand: Operand, builder: GraphBuilder) -> ops.TensorType:
 
 
 def as_tensor(operand: Operand, builder: GraphBuilder) -> str:
-    """An operand as a tensor of a graph under construction.
-
-    Raises:  UnsupportedError for a sequence.
-    """
+    """An operand as a tensor of a graph under construction."""
     operand = _no_list(operand)
     if isinstance(operand, str):
         return operand
@@ -140,10 +134,7 @@ class Call:
         return self._argument(key) is not None
 
     def operand(self, key: Key) -> Operand:
-        """An argument that is a tensor, as it is.
-
-        Raises:  UnsupportedError if it is left out.
-        """
+        """An argument that is a tensor, as it is."""
         value = self._argument(key)
         if isinstance(key, str):
             if not isinstance(value, Tensor):
@@ -193,10 +184,7 @@ class Call:
         return ops.sizes_of(self.type_of(operand))
 
     def extents(self, operand: int | Operand) -> tuple[int, ...]:
-        """The shape of an operand, where it must be numbers.
-
-        Raises:  UnsupportedError for named sizes.
-        """
+        """The shape of an operand, where it must be numbers."""
         return tuple(map(ops.number_of, self.sizes(operand)))
 
     def rank(self, operand: int | Operand) -> int:
@@ -309,18 +297,12 @@ class Call:
         return item
 
     def check_iterations(self, count: int) -> None:
-        """Refuse to write out too many steps.
-
-        Raises:  UnsupportedError.
-        """
+        """Refuse to write out too many steps."""
         if count > MOST_ITERATIONS:
             raise self.unsupported(f"it runs more than {MOST_ITERATIONS} iterations")
 
     def check_elements(self, count: int) -> None:
-        """Refuse to write out too many numbers.
-
-        Raises:  UnsupportedError.
-        """
+        """Refuse to write out too many numbers."""
         if count > MOST_ELEMENTS:
             raise self.unsupported(f"it needs a table of {count:,} numbers")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tensorwright.graph.imports.call import Call, Results, Table
-from tensorwright.graph.imports.promotion import as_float, promoted
+from tensorwright.graph.imports.formula import as_float, promoted
 from tensorwright.ops import AttributeValue, operator
 
 _OTHER_NAMES = {

@@ -1,10 +1,5 @@
 """Compute a node while the model is read, where its inputs are known, if that is little work.
 
-Which inputs of a model decide about shapes, so that their values must be known before it is
-compiled.
-
-What a model computes of values, as sizes: nodes that decide them, and numbers that are extents.
-
 A size that values decide is that of an operator's results (`decide`), or a number that nodes
 compute (`size_from`).  Elements of a tensor that are known stay what they are (`numbers`).
 """
@@ -53,10 +48,7 @@ _STATIC = ("Shape", "Size")
 
 
 def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[str, ...]:
-    """The inputs whose values shapes depend on: what `load_onnx` may need in `input_values`.
-
-    Raises:  ModelError for what is not an ONNX model.
-    """
+    """The inputs whose values shapes depend on: what `load_onnx` may need in `input_values`."""
     graph = read_model(source).model.graph
     needed: set[str] = set()
     for node in reversed(tuple(all_nodes(graph.node))):
@@ -148,7 +140,6 @@ def decide(
     word          of the size's name, at its end
 
     An operator on the same tensors decides the same size.
-    Raises:  UnsupportedError where nobody says how many there may be.
     """
     tensors = tuple(map(call.as_tensor, inputs))
     same = call.builder.alike(operator, tensors, attributes)
@@ -179,8 +170,6 @@ def size_from(call: Call, tensor: str, most: Index | None = None, word: str = "c
     """An integer that nodes compute, as a size.
 
     most   as of `decide`
-
-    Raises:  as `decide`.
     """
     least = greatest_value(call.builder, tensor)
     if least is not None:
@@ -216,8 +205,6 @@ def sizes_from(
     """The elements of a 1-D integer input; sizes stand for those that nodes compute.
 
     most   as of `decide`
-
-    Raises:  as `decide`.
     """
     return tuple(
         size_from(call, each, most, str(at)) if isinstance(each, str) else each
@@ -226,10 +213,7 @@ def sizes_from(
 
 
 def size_at(call: Call, position: int, what: str, most: Index | None = None) -> Index:
-    """An integer input of one element; a size stands for one that nodes compute.
-
-    Raises:  as `decide`.
-    """
+    """An integer input of one element; a size stands for one that nodes compute."""
     operand = call.operand(position)
     if isinstance(operand, str) and is_computed(call, position):
         return size_from(call, operand, most)

@@ -26,7 +26,6 @@ from tensorwright.graph.graph import Graph, rename_tensors
 from tensorwright.graph.imports import reading
 from tensorwright.graph.imports.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.graph.imports.ai_onnx_ml import DOMAIN as AI_ONNX_ML_DOMAIN
-from tensorwright.graph.imports.bodies import Body, Captured, Inside, Nested
 from tensorwright.graph.imports.call import (
     Attribute,
     Call,
@@ -38,7 +37,7 @@ from tensorwright.graph.imports.call import (
     type_of,
 )
 from tensorwright.graph.imports.com_microsoft import COM_MICROSOFT, DOMAIN
-from tensorwright.graph.imports.control_flow import CONTROL_FLOW
+from tensorwright.graph.imports.control_flow import CONTROL_FLOW, Body, Captured, Inside, Nested
 from tensorwright.graph.imports.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.imports.folding import fold
 from tensorwright.graph.imports.functions import (
@@ -138,7 +137,6 @@ def declared_types(
     """What a model declares of its inputs and outputs, by name; no node is read.
 
     It is the element type alone if nothing says the rank, and None for an output without that.
-    Raises:  as `load_onnx`.
     """
     graph = (model := reading.read_model(source)).model.graph
     constants = {each.name for each in graph.initializer}
@@ -215,10 +213,7 @@ class Assumptions:
         raise error.with_remedy(remedy) from None
 
     def narrower(self, error: base.UndecidedError, builder: GraphBuilder) -> dict[NamedSize, Index]:
-        """As `take`: what stands for a size from now on in a graph that is being built.
-
-        Raises:  also the error if the size is none of the graph's, or if it must be one number.
-        """
+        """As `take`: what stands for a size from now on in a graph that is being built."""
         size = builder.size_named(error.needs.partition("=")[0])
         name, bounds = ("", "") if size is None else self.take(error)
         if size is None or not is_bounds(str(bounds)):
@@ -300,10 +295,7 @@ def with_needed_bounds(
 
 
 def _own_bounds(model: reading.Source) -> dict[str, str]:
-    """The bounds that a model says of its sizes: one that we wrote, or one with a cache.
-
-    Raises:  ModelError for another text in their place.
-    """
+    """The bounds that a model says of its sizes: one that we wrote, or one with a cache."""
     for each in model.model.metadata_props:
         if each.key == SIZES_PROPERTY:
             try:
@@ -316,10 +308,7 @@ def _own_bounds(model: reading.Source) -> dict[str, str]:
 
 
 def _require_mapping(name: str, given: object, remedy: str) -> None:
-    """Refuse an argument that is not a mapping.
-
-    Raises:  UsageError.
-    """
+    """Refuse an argument that is not a mapping."""
     if given is not None and not isinstance(given, Mapping):
         raise base.UsageError(
             stage="import", where=f"{name}={given!r}", reason="it is not a mapping", remedy=remedy
@@ -465,10 +454,7 @@ class _Import(Importing[Operand]):
         return self.expand(node, nodes, version)
 
     def convert_known(self, call: Call, table: Mapping[str, Converter]) -> Results | None:
-        """The results of an operator that a table has a converter for.
-
-        Raises:  what does not fit, in the name of the ONNX node.
-        """
+        """The results of an operator that a table has a converter for."""
         with converting(call.label, call.operator):
             at_import = AT_IMPORT.get(call.operator)
             if at_import is not None:
@@ -648,10 +634,7 @@ def _without_function(node: NodeProto) -> str:
 
 
 def read_supported_model(source: str | os.PathLike[str] | bytes | ModelProto) -> reading.Source:
-    """Read a model without its weights, and refuse operators that cannot be imported.
-
-    Raises:  as `read_model`; UnsupportedError.
-    """
+    """Read a model without its weights, and refuse operators that cannot be imported."""
     read = reading.read_model(source)
     _refuse_missing_operators(read.model, read.label)
     return read
@@ -661,7 +644,6 @@ def _refuse_missing_operators(model: ModelProto, label: str) -> None:
     """Refuse a model with operators that cannot be imported, all of them in one list.
 
     Branches and bodies of loops are not looked at: they may turn out not to be needed.
-    Raises:  UnsupportedError.
     """
     functions = {(each.domain, each.name): each for each in model.functions}
     todo = [(model.graph.node, reading.opset_of(model, label))]

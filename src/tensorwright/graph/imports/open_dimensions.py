@@ -182,10 +182,7 @@ class _Namer:
 
 
 def bounded_size(name: str, bounds: object) -> expr.Index:
-    """A number, or a size with bounds.
-
-    Raises:  UsageError for what says neither.
-    """
+    """A number, or a size with bounds."""
     least, greatest, divisor = read_bounds(name, bounds)
     if greatest is not None and least == greatest and divisor == 1:
         return least
@@ -201,10 +198,7 @@ def is_bounds(text: str) -> bool:
 
 
 def read_bounds(name: str, bounds: object, low: int = 1) -> SizeBounds:
-    """The least and the greatest number, and what divides them; `low` is the least of "..64".
-
-    Raises:  UsageError for what says none, and for numbers that no extent has.
-    """
+    """The least and the greatest number, and what divides them; `low` is the least of "..64"."""
     numbers = _numbers_of(name, bounds, low)
     if max(filter(None, numbers)) > _LARGEST:
         reason = f"it has a number above {_LARGEST}"
@@ -336,8 +330,6 @@ class CountedSizes:
         """Refuse bounds of a size that no node has asked for.
 
         names   of the sizes of inputs
-
-        Raises:  UsageError.
         """
         for name in self._bounds:
             if name not in self._asked:

@@ -10,8 +10,6 @@ bytes of large initialisers are left out of what it decodes, and are read from t
 
 A file that is unusual in any way is decoded as a whole, so that protobuf and the importer judge it.
 Source:  protobuf.dev/programming-guides/encoding; onnx.proto.
-
-Get a ModelProto from a path, bytes or a ModelProto, and refuse what is not an ONNX model.
 """
 
 from __future__ import annotations
@@ -142,10 +140,7 @@ def _message(number: int, pieces: Sequence[memoryview | bytes]) -> tuple[memoryv
 
 
 def _fields(view: memoryview, at: int, end: int) -> Iterator[_Field]:
-    """The fields of a message, in order.
-
-    Raises:  ValueError, IndexError where it is damaged, or has kinds of fields that ONNX has not.
-    """
+    """The fields of a message, in order."""
     while at < end:
         begin = at
         tag, at = _varint(view, at)
@@ -330,10 +325,7 @@ def _defined_twice(where: str, tensor: str, definers: str) -> base.ModelError:
 
 
 def opset_of(model: ModelProto, where: str) -> int:
-    """The version of the default operator set.
-
-    Raises:  UnsupportedError for a version that is too old or too new.
-    """
+    """The version of the default operator set."""
     versions = [o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS]
     version = versions[0] if versions else (NEWEST_OPSET if model.opset_import else 1)
     if version < OLDEST_OPSET:
@@ -349,10 +341,7 @@ def opset_of(model: ModelProto, where: str) -> int:
 
 
 def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
-    """Read and check a model; external data stays where it is.
-
-    Raises:  ModelError for what is not an ONNX model; UsageError for an object of another type.
-    """
+    """Read and check a model; external data stays where it is."""
     if isinstance(source, ModelProto):
         loaded = Source(source, None, f"model {source.graph.name or 'without a name'}")
     elif isinstance(source, bytes):
@@ -370,10 +359,7 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
 
 
 def whole_model(source: str | os.PathLike[str] | bytes) -> ModelProto:
-    """The ONNX model of a file or its bytes, with its weights inside, for other runtimes.
-
-    Raises:  as `read_model`; the errors of onnx.
-    """
+    """The ONNX model of a file or its bytes, with its weights inside, for other runtimes."""
     if is_gguf(source):
         read = read_model(source)
         return gguf.with_weights(read.model, read.weights)
@@ -381,10 +367,7 @@ def whole_model(source: str | os.PathLike[str] | bytes) -> ModelProto:
 
 
 def external_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files beside a model that hold its weights, as the model names them.
-
-    Raises:  ModelError as `read_model`.
-    """
+    """The files beside a model that hold its weights, as the model names them."""
     locations = {
         entry.value
         for tensor in _tensors(read_model(path).model)

@@ -208,10 +208,7 @@ def output_types(model: ModelProto) -> dict[str, TensorType | base.DType | None]
 
 
 def check_is_tensor(info: ValueInfoProto, reader: str) -> None:
-    """Refuse sequences and optional values; `reader` is the operator that reads the input.
-
-    Raises:  UnsupportedError.
-    """
+    """Refuse sequences and optional values; `reader` is the operator that reads the input."""
     kind = info.type.WhichOneof("value") or "nothing"
     if kind != "tensor_type":
         reason = f"its type is {kind.removesuffix('_type')}, and only tensors are supported"
@@ -285,10 +282,7 @@ def input_types(
 
 
 def _check_bounds(name: str, number: int, bounded: expr.Index | None) -> None:
-    """Refuse a number that the caller's own bounds exclude.
-
-    Raises:  InputError.
-    """
+    """Refuse a number that the caller's own bounds exclude."""
     if isinstance(bounded, int) and bounded != number:
         reason = f"{name} is {number} here, and {bounded} in sizes"
         raise _fail(f"input shape {name}", reason, _ONE_NUMBER)

@@ -65,10 +65,7 @@ def term_of(index: expr.Index) -> int | Ratio:
 
 
 def index_of(term: Term) -> expr.Index:
-    """A term as an integer.
-
-    Raises:  TypeError for a fraction.
-    """
+    """A term as an integer."""
     if isinstance(term, Ratio) and term.divisor == 1:
         return term.dividend
     if isinstance(term, (Ratio, float)):
@@ -86,10 +83,7 @@ class SizeTerms:
         )
 
     def integer(self, term: Term) -> int:
-        """A number.
-
-        Raises:  UnsupportedError for a size.
-        """
+        """A number."""
         index = index_of(term)
         if isinstance(index, expr.IndexExpr):
             raise not_decided((index,), f"the position {index} must be a number here")
@@ -180,10 +174,7 @@ _RELATIONS = {
 
 
 def _ratio(term: Term) -> Ratio:
-    """A number as a quotient of integers.
-
-    Raises:  TypeError for a float whose products with sizes are rounded.
-    """
+    """A number as a quotient of integers."""
     if isinstance(term, Ratio):
         return term
     if not isinstance(term, float):
@@ -201,10 +192,7 @@ def _float(ratio: Ratio) -> Term:
 
 
 def _of_floats(fn: expr.Fn, args: tuple[Ratio, ...]) -> Term:
-    """A function of quotients.
-
-    Raises:  TypeError for a function that is not arithmetic.
-    """
+    """A function of quotients."""
     first, second = args[0], args[-1]
     a, p, b, q = first.dividend, first.divisor, second.dividend, second.divisor
     if fn in _ROUNDINGS:
@@ -247,10 +235,7 @@ class SizeArray:
 
     @property
     def indices(self) -> tuple[expr.Index, ...]:
-        """The elements, in row-major order.
-
-        Raises:  TypeError for floats.
-        """
+        """The elements, in row-major order."""
         return tuple(map(index_of, self.terms.ravel()))
 
     def narrowed(self, sizes: Mapping[expr.NamedSize, expr.Index]) -> SizeArray:
@@ -304,9 +289,6 @@ def evaluate_terms(
 ) -> dict[str, Array | SizeArray] | None:
     """The outputs of a graph of known shapes for elements that depend on sizes; None where no
     tensor expression says what a node is.
-
-    Raises:  UnsupportedError for what the bounds of the sizes do not decide; TypeError for what is
-             not computed of sizes.
     """
     values: dict[str, NDArray[Any]] = {
         **{

@@ -28,10 +28,7 @@ def onnx_type_name(data_type: int) -> str:
 
 
 def dtype_of(data_type: int, where: str, operator: str = "tensor") -> DType:
-    """Our element type for ONNX's number.
-
-    Raises:  UnsupportedError for text, complex numbers and types below 8 bits.
-    """
+    """Our element type for ONNX's number."""
     dtype = DTYPES.get(data_type)
     if dtype is None:
         reason = f"elements of type {onnx_type_name(data_type)} are not supported"

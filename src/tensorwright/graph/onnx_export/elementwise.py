@@ -1,9 +1,4 @@
-"""Operators that ONNX has alike, element-wise operators and reductions.
-
-Rearrangements, reading and writing at positions, and tensors made of indices.
-
-Convolutions, pooling and attention.
-"""
+"""Operators that ONNX has alike, element-wise operators and reductions."""
 
 from __future__ import annotations
 

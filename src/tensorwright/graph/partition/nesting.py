@@ -3,8 +3,6 @@
 The tensors of a nested graph get names that no other tensor has; its inputs get the names of their
 arguments. A result of a nested graph is computed in the memory of the node's result. It is copied
 there if it is an input, a constant, or a part of another tensor.
-
-Concatenations that need no kernel: their parts are written into the memory of the whole.
 """
 
 from __future__ import annotations

@@ -7,10 +7,6 @@
 A kernel reads its inputs and writes its outputs.  An alias and a concat in place do no work: they
 only say how tensors lie in memory.  The steps of the graphs that a node holds follow the step of
 the node; the names of their tensors are different from all others.
-
-Refuse a network that cannot fit into memory, before time is spent on it.
-
-Partitions with numbers for named sizes.
 """
 
 from __future__ import annotations
@@ -290,10 +286,7 @@ def check_memory(parts: Partition) -> Partition:
 
 
 def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
-    """The same steps with numbers for some named sizes; the other named sizes stay.
-
-    Raises:  what `bind_sizes` raises.
-    """
+    """The same steps with numbers for some named sizes; the other named sizes stay."""
     graph = bind_sizes(parts.graph, values)
     workloads: dict[str, Workload] = {}
 

@@ -1,11 +1,4 @@
-"""Nodes that move no data: each output is a piece of the memory of an input.
-
-The rows that row operators fold, and the tensors that belong to the same rows.
-
-Immediate post-dominators: the node after which a node's result is no longer needed.
-
-Tensors that are computed from indices alone: each reader computes them; none is stored.
-"""
+"""Nodes that move no data: each output is a piece of the memory of an input."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Merge scales and shifts by constants.
 
-Put a scale or a shift per channel into the weights and the bias of the convolution or gemm
-before it.
-
 Filters that are a constant times computed numbers per channel: scale the data instead.
 
 A convolution whose filters are a constant is much faster: they are packed when the program is
@@ -10,8 +7,6 @@ built.  StyleGAN networks scale their filters in every run.
 
 Source:  Karras et al., "Analyzing and improving the image quality of StyleGAN", CVPR 2020, section
 2.2 and appendix B: modulation scales the input of a convolution, demodulation its output.
-
-Sums of constants times computed numbers: axes that only the constants have are summed first.
 """
 
 from __future__ import annotations

@@ -2,13 +2,6 @@
 
 That of attention runs for processors, behind the search of rewrites, which knows the parts better
 than the whole; cards have their own tiles for the products.
-
-Normalisations as operators that other passes and the partition merge with those around them.
-
-Batch normalisation with constant statistics is one multiplication and one addition per channel;
-normalisation of groups is one of rows, and then the same.
-
-Networks in halves (f16, bf16), computed in f32: no back end has code that adds halves.
 """
 
 from __future__ import annotations

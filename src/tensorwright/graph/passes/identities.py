@@ -1,9 +1,4 @@
-"""Remove nodes that no output depends on, and nodes that change nothing.
-
-Compute equal nodes once.
-
-Compute nodes that depend on constants only at compile time.
-"""
+"""Remove nodes that no output depends on, and nodes that change nothing."""
 
 from __future__ import annotations
 

@@ -13,8 +13,6 @@ A rule computes with named sizes as with numbers. Where a size leaves the answer
 A rule that replaces nothing leaves the graph as it is: nothing is copied until the first change. In
 a copy, types are inferred only for emitted nodes and for readers of tensors whose types have
 changed.
-
-Constants with one number per channel, as operands of `mul` and `add`.
 """
 
 from __future__ import annotations

@@ -91,8 +91,6 @@ def _with_gradients(module: fx.GraphModule, examples: Sequence[Any], options: Op
 
     AOTAutograd splits the two. The forward program returns what the backward one reads, too, and
     parameters are inputs of it: each step of a training changes them.
-
-    Raises:  UsageError with the option `strict`.
     """
     reason = "PyTorch's own kernels compute gradients"
     if options.strict:
@@ -142,10 +140,7 @@ def _left_to_torch(
     options: Options,
     level: int = logging.WARNING,
 ) -> Called:
-    """Note what PyTorch runs.
-
-    Raises:  UnsupportedError where the caller wants all of it compiled.
-    """
+    """Note what PyTorch runs."""
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     if options.strict:
         raise UnsupportedError(

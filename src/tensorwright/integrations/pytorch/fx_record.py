@@ -1,9 +1,4 @@
-"""Nodes of an FX graph of ATen operators as nodes of a record.
-
-An ExportedProgram of torch.export as a record of its graph.
-
-Tensors of PyTorch as arrays of NumPy and back, without a copy of their elements.
-"""
+"""Nodes of an FX graph of ATen operators as nodes of a record."""
 
 from __future__ import annotations
 

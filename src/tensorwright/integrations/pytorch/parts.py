@@ -5,8 +5,6 @@ them, and it is good for these values only: a call compares where each parameter
 it was written (`data_ptr`, `_version`).  Other values get another executable, of the same kernels;
 the last few are kept, with the storages that they were made of, so that no address is used again.
 A parameter that changes again and again becomes an input as others.
-
-What torch.compile is told as `mode` and `options`.
 """
 
 from __future__ import annotations
@@ -95,10 +93,7 @@ def usage(where: str, reason: str, remedy: str) -> UsageError:
 
 
 def _check_value(name: str, value: object) -> None:
-    """Refuse a value of an option that is of another kind.
-
-    Raises:  UsageError.
-    """
+    """Refuse a value of an option that is of another kind."""
     match name, value:
         case "minutes", bool():
             wanted = "a number of minutes"
@@ -164,8 +159,6 @@ class Part:
         held     the names of its parameters
         example  the arguments of the first call
         is_frozen  whether parameters never change: then nothing is compared
-
-        Raises:  the errors of compiling.
         """
         self._record = record
         self._compile = compile_record

@@ -4,8 +4,8 @@
     step     the best move of all graphs is made; graphs that were seen before are dropped
     alpha    a move is made only if what it leads to costs less than alpha times the best
     patience moves without a gain count as if they cost a little, less where they continue the move
-    before: else graphs of equal cost would fill the queue promise  moves that take a reader from a
-    costly node come first: without readers it vanishes
+             before: else graphs of equal cost would fill the queue
+    promise  moves that take a reader from a costly node come first: without readers it vanishes
 
 The graph after a move shares all with the one before but the places that the move touched. Only
 there are matches and gains computed again.

@@ -13,7 +13,8 @@ from tensorwright.rewriting.egraph.matching import (
     Bound, Match, Matcher, Merge, instance_params, merges_among,
 )
 from tensorwright.rewriting.egraph.patterns import (
-    Rewrite, RootPattern, can_be_matched, is_parameter_variable, rewrite_of, variables_of,
+    Rewrite, RootPattern, can_be_matched, is_parameter_variable, rewrite_of, usable_directions,
+    usable_rewrite, variables_of, with_size_variables,
 )
 from tensorwright.rewriting.egraph.saturation import (
     Application, BudgetSpent, Chain, Goal, GoalReached, Limits, Plan, Runner, Saturated, Step,

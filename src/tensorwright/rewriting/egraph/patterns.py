@@ -11,22 +11,16 @@ names.  A last parameter variable takes all parameters that are left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import TypeAlias
 
-from tensorwright.rewriting.terms import (
-    Apply,
-    Input,
-    Param,
-    Reordered,
-    Rule,
-    Term,
-    applications,
-    operator_names,
-)
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import terms
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
+from tensorwright.rewriting.terms import Apply, Input, Param, Reordered, Rule, Term, applications
 
 _NUMBERS = count()
 
@@ -140,27 +134,101 @@ def rewrite_of(rule: Rule, triggers: Sequence[Sequence[Apply]]) -> Rewrite:
     Raises:  ValueError where a group of them does not bind the variables of the rule.
     """
     names = variables_of(*rule.roots)
-    if not triggers or any(variables_of(*terms) != names for terms in triggers):
+    if not triggers or any(variables_of(*group) != names for group in triggers):
         raise ValueError(f"a trigger of rewrite {rule.name} does not bind just its variables")
-    if not all(can_be_matched(term) for terms in triggers for term in terms):
+    if not all(can_be_matched(term) for group in triggers for term in group):
         raise ValueError(f"a trigger of rewrite {rule.name} has a parameter that is computed")
     variables = _variables_in(*rule.roots)
     largest = max(len(applications(root)) for root in rule.roots)
     return Rewrite(
         number=next(_NUMBERS),
         rule=rule,
-        operators=operator_names(*rule.roots),
+        operators=terms.operator_names(*rule.roots),
         variables=variables,
         left=tuple(_pattern(root, variables) for root in rule.left),
         right=tuple(_pattern(root, variables) for root in rule.right),
         triggers=tuple(
             Trigger(
-                tuple(map(_root_pattern, terms)),
-                largest - len(applications(*terms)) if len(terms) == 1 else 0,
+                tuple(map(_root_pattern, group)),
+                largest - len(applications(*group)) if len(group) == 1 else 0,
             )
-            for terms in triggers
+            for group in triggers
         ),
     )
+
+
+@lru_cache(maxsize=4096)
+def usable_rewrite(rule: Rule) -> Rewrite | None:
+    """The rule, tried at each side from which it can be applied: one that binds every input of the
+    other.  None where neither side is one.
+
+    relu(eye[n.0]()) == eye[n.0]()              eye[_n_0], both ways
+    split0[0, x.0](concat[0](?x, ?y)) == ?x     from left to right alone: ?y is unknown
+    matmul(?x, ?y), matmul(?x, ?z) == ...       two roots
+    """
+    opened = with_size_variables(rule) if len(rule.left) == 1 else rule
+    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
+    triggers = [
+        [root for root in side if isinstance(root, Apply)] for side, is_usable in sides if is_usable
+    ]
+    return rewrite_of(opened, triggers) if triggers else None
+
+
+def usable_directions(rule: Rule) -> tuple[bool, bool]:
+    """Whether a rule can be applied from left to right, and from right to left."""
+    return _binds_all(rule, rule.left), _binds_all(rule, rule.right)
+
+
+def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
+    if not all(isinstance(each, Apply) and can_be_matched(each) for each in side):
+        return False
+    wanted = variables_of(*rule.roots).union(terms.input_names(*rule.roots))
+    wanted = wanted.union(*map(terms.names_in, rule.condition))
+    return wanted <= variables_of(*side)
+
+
+def with_size_variables(rule: Rule) -> Rule:
+    """Inputs that stand in sizes alone become parameter variables: `eye[n.0]` is `eye[_n_0]`.
+
+    A variable may also stand for several parameters; that they are sizes is asked for in the
+    condition, where several are none.
+    """
+    roots = rule.roots
+    sized = set(terms.input_names(*roots)) - variables_of(*roots)
+    if not sized:
+        return rule
+    extents: dict[Extent, None] = {}
+
+    def opened(extent: Extent) -> Size:
+        if extent.name not in sized:
+            return extent
+        extents.setdefault(extent)
+        return _variable(extent)
+
+    left = tuple(_opened(each, opened) for each in rule.left)
+    right = tuple(_opened(each, opened) for each in rule.right)
+    facts = tuple(f for f in rule.condition if not (isinstance(f, terms.Rank) and f.name in sized))
+    kept = tuple(terms.resized_fact(fact, opened) for fact in facts)
+    positive = tuple(terms.AtLeast(_variable(extent), 1) for extent in extents)
+    return replace(rule, left=left, right=right, condition=(*kept, *positive))
+
+
+def _variable(extent: Extent) -> Extent:
+    return Extent(f"_{extent.name}_{extent.axis}", 0)
+
+
+def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
+    """The term with other extents; a parameter that is a variable alone becomes its name."""
+
+    def opened(param: Param) -> tuple[Param]:
+        if not isinstance(param, IndexExpr):
+            return (param,)
+        size = resized(param, sizes)
+        atoms = atoms_of(size)
+        is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
+        return (atoms[0].name if is_variable and size == atoms[0] else size,)
+
+    return terms.with_params(term, opened)
 
 
 @lru_cache(maxsize=1 << 15)

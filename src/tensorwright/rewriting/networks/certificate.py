@@ -29,7 +29,6 @@ from tensorwright.base import Advice, UsageError
 from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
 from tensorwright.rewriting import egraph
-from tensorwright.rewriting.derivation import with_size_variables
 from tensorwright.rewriting.dims import arguments_first
 from tensorwright.rewriting.networks.network_analysis import (
     CALL,
@@ -217,10 +216,7 @@ def replay_some(certificate: Certificate, network: Network, rules: Collection[st
 
 
 def write_terms(certificate: Certificate, network: Network) -> tuple[egraph.Id, ...]:
-    """The terms of a certificate among those of the network that was just read.
-
-    Raises:  UsageError for one that is not well-typed.
-    """
+    """The terms of a certificate among those of the network that was just read."""
     written: list[egraph.Id] = []
     for number, term in enumerate(certificate.terms):
         where = f"term {number}, {term.operator}"
@@ -294,7 +290,7 @@ class _Replay:
         rule = _parsed(text)
         if name not in self._wide and not self._is_proved(rule):
             _refuse(f"rule {name}", "it is not proved")
-        return with_size_variables(rule) if len(rule.left) == 1 else rule
+        return egraph.with_size_variables(rule) if len(rule.left) == 1 else rule
 
     def _term(self, number: int, where: str) -> egraph.Id:
         if not 0 <= number < len(self._ids):

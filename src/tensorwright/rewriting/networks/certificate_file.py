@@ -93,10 +93,7 @@ class ExplainedCertificate:
 
 
 def explain_certificate(certificate: Certificate, graph: Graph) -> ExplainedCertificate:
-    """Explain a certificate, for the simplified network that it starts from.
-
-    Raises:  UsageError for terms that this network does not have.
-    """
+    """Explain a certificate, for the simplified network that it starts from."""
     return _Explainer(certificate, graph).explained()
 
 

@@ -18,8 +18,6 @@ Equal operators with equal attributes have one word, so that equal calls of equa
     call[one_hot-1, 0](?i)        a row for each position, of zeros and a one
 
 is a row selector: its product with a matrix on the right reads rows of that.
-
-Terms of a network while it is read: applications that are known to be well-typed.
 """
 
 from __future__ import annotations

@@ -6,14 +6,10 @@ cost nothing in any form, so no rule is tried there.
 
 Source:  Yang et al., TENSAT, MLSys 2021, section 4 (k_multi).
 
-The rules that a search over a network tries, of all that are proved.
-
-- A merge is tried on groups (`egraph/matching.py`). Other rules of several roots, and merges whose
+A merge is tried on groups (`egraph/matching.py`).  Other rules of several roots, and merges whose
 roots share no tensor, are not tried: any two tensors of a network can be put into one, which never
-pays. - A rule of one root is not tried where it only adds operators that move elements: any tensor
+pays.  A rule of one root is not tried where it only adds operators that move elements: any tensor
 can be reshaped there and back, padded and cut.
-
-The rules that lead from the network that was read to the one that was chosen.
 
 A choice takes a node for each present class. Rules that are applied later may merge classes: then
 one of two chosen nodes may read the other, or be in a class with another name.  Terms stay valid.
@@ -30,7 +26,6 @@ from dataclasses import dataclass, replace
 
 from tensorwright.processes import never
 from tensorwright.rewriting import egraph
-from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.dims import arguments_first
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.read import Network
@@ -52,7 +47,7 @@ def network_rules(rules: Iterable[Rule], *, is_exact: bool = False) -> NetworkRu
     is_exact   without those whose proof holds over the reals and not bit by bit over floats
     """
     kept = [rule for rule in rules if not (is_exact and rule.reassociating)]
-    rewrites = rule_set(kept).rewrites
+    rewrites = [each for each in map(egraph.usable_rewrite, kept) if each is not None]
     plain = (_without_detours(each) for each in rewrites if len(each.left) == 1)
     return NetworkRules(
         tuple(each for each in plain if each is not None), egraph.merges_among(rewrites)

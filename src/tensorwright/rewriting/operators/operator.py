@@ -116,10 +116,7 @@ class RewriteOperator:
             return Misfit(f"a size of {self.name} is divided by zero")
 
     def check_params(self, params: Params) -> None:
-        """Refuse parameters of the wrong number or kind.
-
-        Raises:  IllTyped
-        """
+        """Refuse parameters of the wrong number or kind."""
         is_open = bool(self.parameters) and self.parameters[-1].repeats
         least = len(self.parameters) - is_open
         if len(params) < least or (len(params) > least and not is_open):

@@ -261,38 +261,26 @@ SIZES = (Parameter("size", is_size=True, repeats=True),)
 
 
 def number(param: Param) -> int:
-    """A parameter that is a number.
-
-    Raises:  IllTyped for another.
-    """
+    """A parameter that is a number."""
     if not isinstance(param, int):
         raise IllTyped(f"{param} is not a number")
     return param
 
 
 def numbers(params: tuple[Param, ...]) -> tuple[int, ...]:
-    """Parameters, or extents, that are numbers.
-
-    Raises:  IllTyped for others.
-    """
+    """Parameters, or extents, that are numbers."""
     return tuple(map(number, params))
 
 
 def size(param: Param) -> Size:
-    """A parameter that is a number or a size.
-
-    Raises:  IllTyped for a word.
-    """
+    """A parameter that is a number or a size."""
     if not isinstance(param, int | IndexExpr):
         raise IllTyped(f"{param} is not a size")
     return param
 
 
 def axis_of(param: Param, shape: Shape) -> int:
-    """A parameter that names a dimension of a shape.
-
-    Raises:  IllTyped where the shape has no such dimension.
-    """
+    """A parameter that names a dimension of a shape."""
     axis = number(param)
     if not 0 <= axis < len(shape):
         raise IllTyped(f"there is no dimension {axis}")

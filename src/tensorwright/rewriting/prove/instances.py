@@ -243,21 +243,14 @@ def is_of_several(places: Places) -> bool:
 
 
 def cases_of(rule: terms.Rule) -> tuple[terms.Rule, ...]:
-    """The rules without variables that together are equivalent to the rule.
-
-    Raises:  UsageError for a variable whose kind is not known, or that stands for one parameter and
-             may be matched with several.
-    """
+    """The rules without variables that together are equivalent to the rule."""
     if not has_parameter_variables(rule):
         return (rule,)
     return tuple(dict.fromkeys(case for _, case in assigned_cases(rule)))
 
 
 def assigned_cases(rule: terms.Rule) -> Iterator[tuple[ParameterValues, terms.Rule]]:
-    """The cases, each with what the variables stand for in it.
-
-    Raises:  UsageError as `cases_of`.
-    """
+    """The cases, each with what the variables stand for in it."""
     places = places_of(rule)
     for name, some in places.items():
         if any(each.repeats and is_last for each, is_last in some) and not is_of_several(some):

@@ -281,10 +281,7 @@ def _merged_term(
 
 
 def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, Boundaries]) -> Size:
-    """A size in the extents of merged inputs.
-
-    Raises:  _NotAProduct where the size is not a product of whole runs.
-    """
+    """A size in the extents of merged inputs."""
     total: Size = 0
     for monomial, factor in terms_of(size):
         product: Size = factor

@@ -28,7 +28,7 @@ from typing import Any
 
 from tensorwright import artifacts, base, expr
 from tensorwright.farm import Payload, worker_name
-from tensorwright.graph import Workload, program_workload
+from tensorwright.graph import Workload, program
 from tensorwright.machine import LoadWatch
 from tensorwright.processes import hold_turn, never
 from tensorwright.records import Status, read_workload
@@ -258,7 +258,7 @@ def _reference_kernel(target: base.Target) -> tuple[Workload, artifacts.Kernel]:
     a, b = expr.placeholder("a", (edge, edge)), expr.placeholder("b", (edge, edge))
     k = expr.reduce_axis("k", edge)
     c = expr.compute("c", (edge, edge), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))
-    workload = program_workload([c])
+    workload = program([c])
     sketch = next(iter(sketches_of(state_of(workload), target)), None)
     if sketch is None:
         raise base.InternalError(

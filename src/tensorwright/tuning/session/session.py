@@ -17,7 +17,7 @@ from tensorwright.artifacts import build_kernel, load_kernel
 from tensorwright.base import CpuTarget, Target, UsageError, knobs
 from tensorwright.expr import compute, placeholder
 from tensorwright.farm import Farm
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.records import RecordStore, Setting
 from tensorwright.runtime import check_device
 from tensorwright.runtime.measuring import this_machine
@@ -190,7 +190,7 @@ def check_measures_here(target: Target) -> None:
 def _check_kernel(target: Target) -> None:
     x = placeholder("x", (1,))
     y = compute("y", (1,), lambda i: x[i])
-    load_kernel(build_kernel(program_workload([y]), (), target))
+    load_kernel(build_kernel(program([y]), (), target))
 
 
 def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:

@@ -21,7 +21,7 @@ from tensorwright.graph import (
     Layout,
     build_workload,
     physical_shape,
-    program_workload,
+    program,
     reference,
     run_node,
     to_physical,
@@ -152,7 +152,7 @@ def test_the_key_tells_apart_the_bounds_of_sizes() -> None:
     def key(**bounds: int) -> str:
         n = named_size("n", **bounds)
         x = placeholder("x", (n, 4))
-        return program_workload([compute("y", (n, 4), lambda i, j: x[i, j] * 2.0)]).key
+        return program([compute("y", (n, 4), lambda i, j: x[i, j] * 2.0)]).key
 
     bounds = ({}, {"greatest": 8}, {"greatest": 512}, {"least": 8, "greatest": 512})
     keys = {key(**each) for each in (*bounds, {"least": 8, "greatest": 512, "divisor": 8})}
@@ -219,10 +219,10 @@ def test_opaque_nodes_have_no_workload() -> None:
 def test_an_expression_of_ones_own_keeps_its_names() -> None:
     a, b = placeholder("a", (3,)), placeholder("b", (3,))
     total = compute("total", (3,), lambda i: a[i] + b[i])
-    workload = program_workload([total], frozenset({"b"}))
+    workload = program([total], frozenset({"b"}))
     assert (workload.name, workload.inputs, workload.outputs) == ("total", (a, b), (total,))
-    assert workload.key == program_workload([total], frozenset({"b"})).key
-    assert workload.key != program_workload([total]).key
+    assert workload.key == program([total], frozenset({"b"})).key
+    assert workload.key != program([total]).key
     (found,) = reference(workload, [np.ones(3, np.float32), np.ones(3, np.float32)])
     assert found.tolist() == [2, 2, 2]
 
@@ -231,9 +231,9 @@ def test_an_expression_needs_different_names() -> None:
     a, b = placeholder("a", (3,)), placeholder("a", (3,))
     total = compute("total", (3,), lambda i: a[i] + b[i])
     with pytest.raises(UsageError, match="two tensors are called a"):
-        program_workload([total])
+        program([total])
     with pytest.raises(UsageError, match="c is not one of its placeholders"):
-        program_workload([compute("one", (3,), lambda i: a[i] + 1.0)], frozenset({"c"}))
+        program([compute("one", (3,), lambda i: a[i] + 1.0)], frozenset({"c"}))
 
 
 def _scaled(factors: tuple[float, float]) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorwright.rewriting.candidates.kinds import ProjectedCosts
+from tensorwright.rewriting.candidates import ProjectedCosts
 from tensorwright.rewriting.networks import Roofline, TensorData, TypedOperator
 
 USUAL = Roofline()

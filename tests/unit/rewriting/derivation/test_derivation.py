@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensorwright.rewriting import Rule, condition_text, parse_rule, parse_rules
-from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.egraph import Limits
+from tensorwright_lab.rule_generation.derivation import derive, rule_set
 from tensorwright_lab.rule_generation.selection import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.examine import subsuming_rules, tidied
 

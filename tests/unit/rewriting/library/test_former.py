@@ -10,11 +10,11 @@ import pytest
 from tests.draws import some_of
 
 from tensorwright.rewriting import Rule, rule_text
-from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.library import load_library, read_library
 from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.terms import operator_names
+from tensorwright_lab.rule_generation.derivation import derive, rule_set
 
 TEXT = (Path(__file__).parent / "former.rules").read_text(encoding="utf-8")
 FORMER = [each.rule for each in read_library(TEXT.splitlines())]

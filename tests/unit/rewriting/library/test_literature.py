@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tensorwright.rewriting import Rule, applications, parse_rule
-from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.library import listed_rules, load_library
 from tensorwright.rewriting.prove import special_case
+from tensorwright_lab.rule_generation.derivation import derive, rule_set
 
 SHIPPED = rule_set(each.rule for each in load_library())
 

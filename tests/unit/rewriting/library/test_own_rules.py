@@ -15,7 +15,7 @@ from tensorwright.rewriting import Rule, parse_rule, rule_text
 from tensorwright.rewriting.library import load_library, read_own_rules
 from tensorwright.rewriting.prove import Outcome, prove, stamp_of
 
-MODULE = importlib.import_module("tensorwright.rewriting.library.own_rules")
+MODULE = importlib.import_module("tensorwright.rewriting.library")
 TWICE = "relu(relu(relu(?x))) == relu(?x)"
 THREE = "matmul(matmul(matmul(?x, ?a), ?b), ?c) == matmul(?x, matmul(?a, matmul(?b, ?c)))"
 FALSE = "matmul(?x, ?y) == matmul(?y, ?x)"

@@ -16,7 +16,6 @@ from tensorwright import rewriting
 from tensorwright.farm import LocalFarm
 from tensorwright.rewriting import library
 from tensorwright.rewriting.axioms import load_axioms
-from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.prove import (
     Basis,
     Problem,
@@ -30,6 +29,7 @@ from tensorwright.rewriting.prove import (
 from tensorwright.rewriting.prove.instances import sampled_instances
 from tensorwright.rewriting.prove.prover import _proof_by_axiom
 from tensorwright_lab.rule_generation import generate_rules, presets_of
+from tensorwright_lab.rule_generation.derivation import rule_set
 from tensorwright_lab.rule_generation.selection.examine import subsuming_rules
 
 LIBRARY = library.load_library()

@@ -11,7 +11,7 @@ from tests.grids import SM_80
 from tests.unit.schedule.expressions import Expression, conv, matmul
 
 from tensorwright.expr import Compute, compute, placeholder
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.schedule import parse_trace, state_of
 from tensorwright.tuning.features import GPU_FEATURE_NAMES, Featurizer
 from tensorwright.tuning.features.lanes import LANE_COLUMNS, conflict_degree, distinct
@@ -29,7 +29,7 @@ def copied(is_turned: bool) -> Compute:
 
 
 def features(output: Compute, trace: str, statement: int = -1) -> dict[str, float]:
-    state = state_of(program_workload([output]))
+    state = state_of(program([output]))
     found = Featurizer(state, SM_80).of_trace(parse_trace(trace))[0, statement]
     return dict(zip(GPU_FEATURE_NAMES, (np.exp2(found) - 1.0).tolist(), strict=True))
 

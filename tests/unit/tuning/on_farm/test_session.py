@@ -12,7 +12,7 @@ from tests.unit.tuning.helpers import doubled
 from tensorwright.base import MachineError
 from tensorwright.farm import Farm, FarmOutcome, FarmWorker, Server, Unit, device_for, name_worker
 from tensorwright.farm.serving import pack_request, unpack_answer
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.processes import never
 from tensorwright.records import MemoryStore, Setting, Status
 from tensorwright.tuning import Task
@@ -51,7 +51,7 @@ def test_a_session_builds_and_measures_on_the_farm() -> None:
         hardware = kind_for(farm, native_target()).hardware
         setting = Setting(native_target(), 1, hardware)
         store = MemoryStore()
-        tune([Task(program_workload(doubled().outputs))], setting, store, how)
+        tune([Task(program(doubled().outputs))], setting, store, how)
     found = tuple(store.query())
     assert len({record.trace for record in found}) == 3
     assert {record.hardware for record in found} == {hardware}

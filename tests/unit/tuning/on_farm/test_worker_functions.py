@@ -11,13 +11,13 @@ from tests.unit.tuning.helpers import doubled
 
 from tensorwright.artifacts import build_request
 from tensorwright.farm import Payload
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.processes import never
 from tensorwright.records import Status, read_workload, workload_data
 from tensorwright.tuning.measuring import Measurement, MeasureOptions
 from tensorwright.tuning.on_farm import worker_functions
 
-WORKLOAD = program_workload(doubled().outputs)
+WORKLOAD = program(doubled().outputs)
 
 
 def test_workloads_and_requests_are_read_back() -> None:

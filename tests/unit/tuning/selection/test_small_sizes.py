@@ -9,7 +9,7 @@ import pytest
 from tests.targets import AVX512
 
 from tensorwright.expr import compute, named_size, placeholder
-from tensorwright.graph import Workload, bind_workload, program_workload, representative
+from tensorwright.graph import Workload, bind_workload, program, representative
 from tensorwright.schedule import Trace, open_trace, parse_trace, state_of
 from tensorwright.tuning.selection.size_table import trace_for_small_sizes
 
@@ -20,7 +20,7 @@ BY_ROWS = parse_trace("split(y, i, [4])\nunroll(y, i_i)")
 def doubled() -> Workload:
     """Twice the elements of a matrix of any number of columns."""
     x = placeholder("x", (64, named_size("n", greatest=400)))
-    return program_workload([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
+    return program([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
 
 
 @dataclass
@@ -66,7 +66,7 @@ def test_a_trace_is_no_worse_where_the_other_sizes_are_least(
 ) -> None:
     n, rows = named_size("n", greatest=400), named_size("rows", greatest=64)
     x = placeholder("x", (rows, n))
-    workload = program_workload([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
+    workload = program([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
     opened = open_trace(state_of(workload), BY_LANES, AVX512.vector_bytes)
 
     class Alone(Prices):
@@ -89,7 +89,7 @@ def test_no_schedule_is_asked_for_where_all_lanes_are_used() -> None:
 def test_no_size_is_asked_for_that_empties_a_tensor() -> None:
     n, asked = named_size("n", greatest=400), []
     x = placeholder("x", (64, n - 9))
-    workload = program_workload([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
+    workload = program([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
     opened = open_trace(state_of(workload), BY_LANES, AVX512.vector_bytes)
 
     class Asked(Prices):

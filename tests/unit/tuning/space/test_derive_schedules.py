@@ -17,7 +17,7 @@ from tests.unit.tuning.helpers import padded_convolution
 from tests.unit.tuning.space.test_space_schedules import NETWORKS, one
 
 from tensorwright.expr import Compute, Decision, compute, max_of, placeholder, reduce_axis, sum_over
-from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.graph import Graph, GraphBuilder, program
 from tensorwright.loop import For, LoopProgram, Prefetch, lower, simplify_loops, verify, walk
 from tensorwright.schedule import format_trace, replay, state_of
 from tensorwright.tuning.space import Sketch
@@ -88,7 +88,7 @@ NAMES = (
 @functools.cache
 def cases(name: str) -> tuple[Case, ...]:
     if name in OWN:
-        workload = program_workload((OWN[name](),), frozenset({"w"}))
+        workload = program((OWN[name](),), frozenset({"w"}))
         numbers = np.random.default_rng(2)
         shapes = [tuple(int(str(n)) for n in tensor.shape) for tensor in workload.inputs]
         return ((workload, tuple(numbers.normal(size=s).astype(np.float32) for s in shapes)),)

@@ -11,7 +11,7 @@ from tests.unit.schedule.expressions import Expression, conv, matmul
 from tensorwright.artifacts.kernel import loop_program
 from tensorwright.base import GpuTarget
 from tensorwright.codegen.cuda import find_nvrtc
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.derived import batched_winograd_sketches, tiled_sketches
 
@@ -28,9 +28,9 @@ def text_of(name: str, target: GpuTarget) -> str:
     """The first sketch of a case that folds all terms in one launch, with its decisions by rule."""
     expression, sketches = CASES[name]
     sketch = next(each for each in sketches(expression.state, target) if "split" not in each.name)
-    workload = program_workload(expression.outputs, expression.constants)
-    program = loop_program(workload, sketch.bound(sketch.defaults), target)
-    return CUDA_BACKEND.emit(program, target).text
+    workload = program(expression.outputs, expression.constants)
+    made = loop_program(workload, sketch.bound(sketch.defaults), target)
+    return CUDA_BACKEND.emit(made, target).text
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,7 @@ from tests.unit.schedule.expressions import matmul, total
 
 from tensorwright.base import ON_PROCESSOR, GpuTarget, override, parse_target
 from tensorwright.expr import Compute, compute, placeholder
-from tensorwright.graph import program_workload
+from tensorwright.graph import program
 from tensorwright.loop import lower
 from tensorwright.machine import card_of
 from tensorwright.records import Setting
@@ -26,7 +26,7 @@ POCL = replace(OPENCL_GENERIC, name="opencl", features=(ON_PROCESSOR,))
 
 
 def seconds(output: Compute, trace: str, target: GpuTarget = SM_80) -> float:
-    state = state_of(program_workload([output]))
+    state = state_of(program([output]))
     features = Featurizer(state, target).of_trace(parse_trace(trace))
     return float(launch_seconds(features, card_of(target))[0])
 
@@ -68,9 +68,9 @@ def test_the_choice_is_no_more_expensive_than_the_rule(target: GpuTarget) -> Non
     workload = matmul(256, 256, 256)
     state = workload.state
     rule = default_trace(state, target)
-    program = program_workload(list(workload.outputs))
+    made = program(list(workload.outputs))
     with override(kernel_cache=False):
-        chosen = Chooser(Setting(target, 1)).unmeasured(program)
+        chosen = Chooser(Setting(target, 1)).unmeasured(made)
     assert chosen.source is Source.MODEL
     features = Featurizer(state, target)
     card, traces = card_of(target), (rule, chosen.trace)
@@ -80,17 +80,17 @@ def test_the_choice_is_no_more_expensive_than_the_rule(target: GpuTarget) -> Non
 
 
 def test_rules_choose_where_they_are_asked_for() -> None:
-    program = program_workload(list(matmul(64, 64, 64).outputs))
+    made = program(list(matmul(64, 64, 64).outputs))
     with override(default_schedule="rule"):
-        assert Chooser(Setting(SM_80, 1)).unmeasured(program).source is Source.RULE
+        assert Chooser(Setting(SM_80, 1)).unmeasured(made).source is Source.RULE
         assert open_predictor(SM_80, 1) is None
 
 
 def test_a_program_of_one_element_has_a_price() -> None:
     predictor = open_predictor(SM_80, 1)
     assert predictor is not None
-    program = program_workload(list(total().outputs))
-    estimate = predictor.estimate(program, default_trace(state_of(program), SM_80))
+    made = program(list(total().outputs))
+    estimate = predictor.estimate(made, default_trace(state_of(made), SM_80))
     assert estimate is not None
     assert np.isfinite(estimate.seconds)
     assert estimate.seconds == estimate.upper_seconds

@@ -19,19 +19,8 @@ from typing import Any, TypeAlias
 from tensorwright.expr import IndexExpr, of_terms, terms_of
 from tensorwright.farm import Payload
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.derivation import (
-    Derived,
-    RuleSet,
-    at_all_ranks,
-    larger_side,
-    meeting,
-    reaches,
-    rule_set,
-    rules_used,
-    usable_directions,
-)
 from tensorwright.rewriting.dims import Size, atoms_of
-from tensorwright.rewriting.egraph import Limits
+from tensorwright.rewriting.egraph import Limits, usable_directions
 from tensorwright.rewriting.prove import (
     Problem,
     Proved,
@@ -43,6 +32,16 @@ from tensorwright.rewriting.prove import (
 from tensorwright.rewriting.prove.saturate import ProofSearch
 from tensorwright.rewriting.terms import ConditionAtom, Different, Equal, Rank, Rule
 from tensorwright.rewriting.text import parse_rule, parse_rules, rule_text
+from tensorwright_lab.rule_generation.derivation import (
+    Derived,
+    RuleSet,
+    at_all_ranks,
+    larger_side,
+    meeting,
+    reaches,
+    rule_set,
+    rules_used,
+)
 from tensorwright_lab.rule_generation.selection.free_parameters import freed
 
 QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)

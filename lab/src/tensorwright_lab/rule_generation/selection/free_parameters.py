@@ -20,8 +20,8 @@ from math import prod
 
 from tensorwright.expr import IndexExpr
 from tensorwright.rewriting import terms
-from tensorwright.rewriting.derivation import larger_side, usable_directions
 from tensorwright.rewriting.dims import Extent, Size, resized
+from tensorwright.rewriting.egraph import usable_directions
 from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
 from tensorwright.rewriting.prove import (
     has_parameter_variables,
@@ -33,6 +33,7 @@ from tensorwright.rewriting.prove.instances import (
     values_of_variables,
 )
 from tensorwright.rewriting.prove.problem import most_dimensions
+from tensorwright_lab.rule_generation.derivation import larger_side
 
 _MOST_CASES = 600
 _MOST_OPERATORS = 3

@@ -1,9 +1,4 @@
-"""From the scores of a classical model to its outputs: post transforms and labels.
-
-Linear models.
-
-Support vectors: kernels, votes of pairs of classes, and the probabilities of their scores.
-"""
+"""From the scores of a classical model to its outputs: post transforms and labels."""
 
 from __future__ import annotations
 

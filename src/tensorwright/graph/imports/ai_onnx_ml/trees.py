@@ -85,10 +85,7 @@ class Forest:
 
 
 def forest_of(branches: Branches, columns: int) -> Forest:
-    """The arrays for trees over so many features.
-
-    Raises:  ValueError for trees that do not end.
-    """
+    """The arrays for trees over so many features."""
     rows = _Rows(branches)
     first, second, greater = rows.first, rows.second, ~rows.is_leaf
     roots = branches.roots

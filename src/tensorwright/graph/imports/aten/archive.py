@@ -161,10 +161,7 @@ def _read(archive: _Archive) -> ExportedGraph:
 
 
 def _model_name(archive: _Archive) -> str:
-    """The name of the model in an archive.
-
-    Raises:  UnsupportedError for packages without a graph and for older archives.
-    """
+    """The name of the model in an archive."""
     names = [
         each.removeprefix("models/").removesuffix(".json")
         for each in archive.names

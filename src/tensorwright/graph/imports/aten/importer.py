@@ -85,10 +85,7 @@ def load_exported(
 def declared_inputs(
     record: ExportedGraph, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
 ) -> dict[str, TensorType]:
-    """The types of the inputs, with no more bounds than the program itself and the caller say.
-
-    Raises:  as `load_exported`.
-    """
+    """The types of the inputs, with no more bounds than the program itself and the caller say."""
     own = _own_bounds(record, input_shapes or {}, 1)
     return input_types(_infos(record), input_shapes, sizes=within(own, sizes or {}))
 
@@ -249,10 +246,7 @@ class _Import(importer.Importing[Value]):
         return results
 
     def computed(self, node: Node, terms: Sequence[Term]) -> Value:
-        """A number that is computed from sizes.
-
-        Raises:  UndecidedError if it cannot be computed before they are numbers.
-        """
+        """A number that is computed from sizes."""
         try:
             term = in_place.computed(node.target, tuple(terms))
             return term if isinstance(term, bool | float) else index_of(term)
@@ -429,10 +423,7 @@ class _Import(importer.Importing[Value]):
 
 
 def _operator(node: Node) -> str:
-    """The operator of a target, without its namespace and overload.
-
-    Raises:  UnsupportedError for one of another namespace than ATen.
-    """
+    """The operator of a target, without its namespace and overload."""
     match = _ATEN.fullmatch(node.target) or _OTHERS.fullmatch(node.target)
     if match is not None:
         return match[1]

@@ -5,8 +5,6 @@ it is a view of, and all other views of that one.  Each of them that a later nod
 again:
 
     y = x[0]; y.mul_(2); x + 1    ->    y1 = x[0] * 2; x1 = x with y1 in the place of row 0; x1 + 1
-
-Nodes of an exported graph whose results are numbers that it computes from sizes.
 """
 
 from __future__ import annotations
@@ -219,11 +217,7 @@ def is_arithmetic(target: str) -> bool:
 
 
 def computed(target: str, terms: tuple[Term, ...]) -> Term:
-    """The result of a target.
-
-    Raises:  UnsupportedError if the bounds of the sizes do not decide it; TypeError if a term is
-             not computed from sizes.
-    """
+    """The result of a target."""
     are_sizes = any(isinstance(each, Ratio) for each in terms)
     operation = _OPERATIONS[target] if are_sizes else _OF_NUMBERS[target]
     result: Term = operation(*terms)

@@ -146,10 +146,7 @@ DTYPES: Mapping[str, DType] = {each.numpy.name: each for each in DType}
 
 
 def dtype_of(element: ElementType, where: str) -> DType:
-    """The type of the elements at a position.
-
-    Raises:  UnsupportedError for one that we do not have.
-    """
+    """The type of the elements at a position."""
     if element.name not in DTYPES:
         reason = f"elements of type {element.name} are not supported"
         raise unsupported(where, "tensor", reason, "convert it before the export: tensor.float()")

@@ -66,10 +66,7 @@ class Program:
 
 
 def fail(what: str) -> NoReturn:
-    """Refuse a file that contradicts itself.
-
-    Raises:  ModelError.
-    """
+    """Refuse a file that contradicts itself."""
     raise model_error(record.PROGRAM, what, record.EXPORT_AGAIN)
 
 
@@ -104,10 +101,7 @@ def _union(given: object, what: str) -> tuple[str, Any]:
 
 
 def check_version(program: object) -> None:
-    """Refuse a file of another schema.
-
-    Raises:  UnsupportedError.
-    """
+    """Refuse a file of another schema."""
     version = _field(program, "schema_version", dict)
     major = _field(version, "major", int)
     if major != MAJOR:
@@ -327,10 +321,7 @@ def element_type(code: object) -> record.ElementType:
 
 
 def tensor_meta(given: object) -> record.TensorMeta:
-    """The type of a tensor.
-
-    Raises:  UnsupportedError for a sparse one.
-    """
+    """The type of a tensor."""
     layout = _field(given, "layout", int)
     if layout != _STRIDED:
         remedy = "make it dense before the export: tensor.to_dense()"
@@ -340,10 +331,7 @@ def tensor_meta(given: object) -> record.TensorMeta:
 
 
 def stored_tensor(given: object) -> StoredTensor:
-    """The position of a parameter's elements.
-
-    Raises:  UnsupportedError for a parameter that is pickled.
-    """
+    """The position of a parameter's elements."""
     path = _field(given, "path_name", str)
     if _field(given, "use_pickle", bool):
         reason = "it is pickled, and reading a pickle can run any code"

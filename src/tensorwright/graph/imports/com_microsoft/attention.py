@@ -266,10 +266,7 @@ def _grouped(call: Call) -> Results:
 
 
 def _is_sum(call: Call, total: Index, past: Index, length: Index) -> bool:
-    """Whether the total length is that of the cache and the new rows.
-
-    Raises:  UnsupportedError if it is more.
-    """
+    """Whether the total length is that of the cache and the new rows."""
     if is_equal(total, past + length):
         return True
     if not decided(total <= past + length):

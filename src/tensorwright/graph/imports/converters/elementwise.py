@@ -10,8 +10,15 @@ from tensorwright.base import DType
 from tensorwright.expr import floor_div
 from tensorwright.graph.imports.call import Call, Results, Table, Tensor
 from tensorwright.graph.imports.counterparts import VARIADIC
-from tensorwright.graph.imports.formula import by_formula, formula
-from tensorwright.graph.imports.promotion import as_float, as_type, common_type, promoted, scaled
+from tensorwright.graph.imports.formula import (
+    as_float,
+    as_type,
+    by_formula,
+    common_type,
+    formula,
+    promoted,
+    scaled,
+)
 from tensorwright.graph.imports.tensors import dtype_of
 
 

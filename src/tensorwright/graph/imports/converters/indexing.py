@@ -16,8 +16,7 @@ from tensorwright.graph.imports.call import Call, Operand, Results, Table, Tenso
 from tensorwright.graph.imports.converters.windows import per_dimension
 from tensorwright.graph.imports.counterparts import AT_POSITIONS, Counterpart
 from tensorwright.graph.imports.folding import size_at
-from tensorwright.graph.imports.formula import formula, positions
-from tensorwright.graph.imports.promotion import as_type
+from tensorwright.graph.imports.formula import as_type, formula, positions
 from tensorwright.ops import axis_in, product_of, shape_text, sizes_of
 
 
@@ -161,10 +160,7 @@ def _index(call: Call) -> Results:
 
 
 def _indexed(call: Call) -> tuple[str, list[int], list[str]]:
-    """The tensor, the dimensions that have positions, and the positions.
-
-    Raises:  UnsupportedError for a mask, because only a call tells how many positions it selects.
-    """
+    """The tensor, the dimensions that have positions, and the positions."""
     given = call.get("indices")
     assert isinstance(given, tuple)
     axes, indices = [], []

@@ -10,8 +10,7 @@ from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Results, Table, in_single_precision
 from tensorwright.graph.imports.counterparts import SOFTMAXES, TRAILING_NORMS, Counterpart
-from tensorwright.graph.imports.formula import formula
-from tensorwright.graph.imports.promotion import as_float, as_type
+from tensorwright.graph.imports.formula import as_float, as_type, formula
 from tensorwright.ops import NARROW, AttributeValue, axis_in, product_of
 
 REDUCTIONS = (

@@ -10,7 +10,7 @@ from tensorwright.expr import Index, IndexExpr, ceil_div, simplify
 from tensorwright.graph.imports.call import Call, Results, Table
 from tensorwright.graph.imports.converters.selecting import computed_slice
 from tensorwright.graph.imports.folding import numbers, size_from, sizes_from
-from tensorwright.graph.imports.promotion import common_type
+from tensorwright.graph.imports.formula import common_type
 
 
 def _split(call: Call) -> Results:

@@ -8,7 +8,7 @@ from functools import partial
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
-from tensorwright.graph.imports.promotion import scaled
+from tensorwright.graph.imports.formula import scaled
 from tensorwright.ops import is_multiple, product_of, sizes_of
 
 _WIDE = (DType.F32, DType.F64)

@@ -16,7 +16,7 @@ from tensorwright.graph import (
     GraphBuilder,
     choose_layouts,
     partition,
-    program_workload,
+    program,
     reference,
     simplify,
 )
@@ -97,7 +97,7 @@ def test_values_of_every_sketch(make: Callable[[], Graph]) -> None:
     target = native_target()
     parts = partition(choose_layouts(simplify(graph), target))
     for each in parts.workloads:
-        workload = program_workload(each.outputs)  # its constants are inputs, and not packed
+        workload = program(each.outputs)  # its constants are inputs, and not packed
         inputs = [
             weights(*(n for n in tensor.shape if isinstance(n, int))) for tensor in workload.inputs
         ]

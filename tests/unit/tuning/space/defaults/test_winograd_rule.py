@@ -16,7 +16,7 @@ from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tensorwright import compile, schedule
 from tensorwright.base import CpuTarget, DType, missing_here, override
 from tensorwright.expr import Compute
-from tensorwright.graph import Graph, interpret, program_workload
+from tensorwright.graph import Graph, interpret, program
 from tensorwright.loop import lower, run_passes
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
@@ -40,7 +40,7 @@ def sketches(case: Case, target: CpuTarget = TARGET) -> dict[str, Sketch]:
 
 
 def case_of(output: Compute) -> Case:
-    workload = program_workload([output], frozenset({"w"}))
+    workload = program([output], frozenset({"w"}))
     source = np.random.default_rng(0)
     arrays = (source.normal(size=each.shape).astype(np.float32) for each in workload.inputs)
     return workload, tuple(arrays)
@@ -109,22 +109,20 @@ def test_where_it_does_not_apply(tensor: Compute) -> None:
 
 
 def test_a_kernel_that_is_no_constant_stays() -> None:
-    workload = program_workload([channels_last((8, 8), 16, 16, DType.F32)])
+    workload = program([channels_last((8, 8), 16, 16, DType.F32)])
     assert sketches((workload, ()), AVX512) == {}
 
 
 def test_bands_do_not_read_many_weights_again() -> None:
     """16 parts of 512 x 512 weights take 16 MiB, 36 parts 36 MiB."""
-    workload = program_workload([channels_last((9, 9), 512, 512, DType.F32)], frozenset({"w"}))
+    workload = program([channels_last((9, 9), 512, 512, DType.F32)], frozenset({"w"}))
     target = replace(AVX512, l2_bytes=2 << 20)
     assert set(sketches((workload, ()), target)) == NAMES - {"winograd4, bands"}
 
 
 def test_slices_of_a_volume_share_their_transforms() -> None:
     """By rule many slices are in a band, and as many bands are left as threads can share."""
-    workload = program_workload(
-        [volume((16, 56, 56), 64, 64, DType.F32, block=16)], frozenset({"w"})
-    )
+    workload = program([volume((16, 56, 56), 64, 64, DType.F32, block=16)], frozenset({"w"}))
     target = replace(AVX512, l2_bytes=2 << 20)
     found = sketches((workload, ()), target)
     assert found["winograd4, bands"].defaults["slices"] == 8

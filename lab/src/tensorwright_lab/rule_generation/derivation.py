@@ -1,33 +1,21 @@
-"""Rules that follow from others.
-
-Rules ready for use, as rewrites of one root or of several.
-
-    relu(eye[n.0]()) == eye[n.0]()                     a rewrite of eye[_n_0], both ways
-    split0[0, x.0](concat[0](?x, ?y)) == ?x            from left to right alone: ?y is unknown
-    matmul(?x, ?y), matmul(?x, ?z) == ...              a rewrite of two roots
-
-A rule can be applied in a direction if the side that is looked for binds every input of the other.
-It is reversible if both sides have the same inputs: then each use can be undone by another.
-
-The consequences of a set of rules, by equality saturation of well-typed terms.
+"""Rules that follow from others, by equality saturation of well-typed terms.
 
     relu-relu: relu(relu(?x)) == relu(?x)                   the rule that is kept
     relu(relu(relu(?x))) == relu(?x)                        Derived(("relu-relu",), chains)
     relu(?x) == ?x                                          None
 
 A rule of the set is applied only where its condition is known to hold and all its terms are
-well-typed.  All bounds are counts, so the answer is the same on every machine.
+well-typed.  All bounds are counts, so the answer is the same on every machine.  A rule is
+reversible if both sides have the same inputs: then each use can be undone by another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from tensorwright.expr import IndexExpr
 from tensorwright.rewriting import egraph, terms
-from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prove import Problem, cases_of, problems_of
 from tensorwright.rewriting.prove.saturate import ProofSearch, chains_of
@@ -98,7 +86,7 @@ def rule_set(rules: Iterable[terms.Rule]) -> RuleSet:
 def _usable(rule: terms.Rule) -> Usable:
     return Usable(
         name=rule.name,
-        rewrite=_rewrite(rule),
+        rewrite=egraph.usable_rewrite(rule),
         is_reversible=egraph.variables_of(*rule.left) == egraph.variables_of(*rule.right),
         roots=len(rule.left),
         count=larger_side(rule),
@@ -106,78 +94,9 @@ def _usable(rule: terms.Rule) -> Usable:
     )
 
 
-def _rewrite(rule: terms.Rule) -> egraph.Rewrite | None:
-    """A rule that is tried at each side from which it can be applied."""
-    opened = with_size_variables(rule) if len(rule.left) == 1 else rule
-    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
-    triggers = [
-        [root for root in side if isinstance(root, terms.Apply)]
-        for side, is_usable in sides
-        if is_usable
-    ]
-    return egraph.rewrite_of(opened, triggers) if triggers else None
-
-
 def larger_side(rule: terms.Rule) -> int:
     """How many operators the larger side of a rule has."""
     return max(operator_count(*rule.left), operator_count(*rule.right))
-
-
-def usable_directions(rule: terms.Rule) -> tuple[bool, bool]:
-    """Whether a rule can be applied from left to right, and from right to left."""
-    return _binds_all(rule, rule.left), _binds_all(rule, rule.right)
-
-
-def _binds_all(rule: terms.Rule, side: tuple[terms.Term, ...]) -> bool:
-    if not all(isinstance(each, terms.Apply) and egraph.can_be_matched(each) for each in side):
-        return False
-    wanted = egraph.variables_of(*rule.roots).union(terms.input_names(*rule.roots))
-    wanted = wanted.union(*map(terms.names_in, rule.condition))
-    return wanted <= egraph.variables_of(*side)
-
-
-def with_size_variables(rule: terms.Rule) -> terms.Rule:
-    """Inputs that stand in sizes alone become parameter variables: `eye[n.0]` is `eye[_n_0]`.
-
-    A variable may also stand for several parameters; that they are sizes is asked for in the
-    condition, where several are none.
-    """
-    roots = rule.roots
-    sized = set(terms.input_names(*roots)) - egraph.variables_of(*roots)
-    if not sized:
-        return rule
-    extents: dict[Extent, None] = {}
-
-    def opened(extent: Extent) -> Size:
-        if extent.name not in sized:
-            return extent
-        extents.setdefault(extent)
-        return _variable(extent)
-
-    left = tuple(_opened(each, opened) for each in rule.left)
-    right = tuple(_opened(each, opened) for each in rule.right)
-    facts = tuple(f for f in rule.condition if not (isinstance(f, terms.Rank) and f.name in sized))
-    kept = tuple(terms.resized_fact(fact, opened) for fact in facts)
-    positive = tuple(terms.AtLeast(_variable(extent), 1) for extent in extents)
-    return replace(rule, left=left, right=right, condition=(*kept, *positive))
-
-
-def _variable(extent: Extent) -> Extent:
-    return Extent(f"_{extent.name}_{extent.axis}", 0)
-
-
-def _opened(term: terms.Term, sizes: Callable[[Extent], Size]) -> terms.Term:
-    """The term with other extents; a parameter that is a variable alone becomes its name."""
-
-    def opened(param: terms.Param) -> tuple[terms.Param]:
-        if not isinstance(param, IndexExpr):
-            return (param,)
-        size = resized(param, sizes)
-        atoms = atoms_of(size)
-        is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
-        return (atoms[0].name if is_variable and size == atoms[0] else size,)
-
-    return terms.with_params(term, opened)
 
 
 DERIVE_LIMITS = egraph.Limits(rounds=8, nodes=4000, matches=400)
