@@ -63,7 +63,7 @@ ROOMS = {
     "library networks backtracking candidates",
     "rewriting.backtracking": "draft_graph moves search",
     "rewriting.networks": "network_analysis counterparts read write extract saturate",
-    "rewriting.prove": "problem refute instances saturate ranks prover conditions",
+    "rewriting.prove": "problem refute instances saturate ranks prover",
     "runtime": "buffers plan container caches native device cards host executable measuring",
     "runtime.native": "pool",
     "schedule": "algorithms memory_layout state sharing analysis primitive primitives trace "

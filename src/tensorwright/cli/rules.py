@@ -157,6 +157,9 @@ def _values(parameter: operators.Parameter) -> str:
     return ", ".join(filter(None, (*parameter.words, like)))
 
 
+_CONDITIONED = LaboratoryPart(
+    "a condition", "rule_generation.generalize.least_condition", "conditioned"
+)
 REFUTED, UNKNOWN = 10, 11
 """The exit codes of `rules check` and `rules prove` for rules that are not proved."""
 
@@ -172,7 +175,7 @@ def _exit_code(outcomes: Sequence[prove.Outcome]) -> int:
 def check(rule: str) -> None:
     """Decide one rule: proved (exit code 0), refuted (10) or unknown (11).
 
-    If the rule is false as it is written, the command looks for a condition under which it is
+    If the rule is false as it is written, the laboratory looks for a condition under which it is
     proved.
 
     Example: tensorwright rules check "relu(relu(?x)) == relu(?x)"
@@ -181,7 +184,9 @@ def check(rule: str) -> None:
     click.echo(str(outcome))
     if isinstance(outcome, prove.Proved) and outcome.reassociating:
         click.echo("over the reals; floats may differ in the last bits")
-    narrower = prove.conditioned(outcome.rule) if isinstance(outcome, prove.Refuted) else None
+    narrower: rewriting.Rule | None = None
+    if isinstance(outcome, prove.Refuted) and has_laboratory():
+        narrower = _CONDITIONED.load()(outcome.rule)
     if narrower is not None and isinstance(prove.prove(narrower), prove.Proved):
         click.echo(f"it is proved if {rewriting.condition_text(narrower.condition)}")
     click.get_current_context().exit(_exit_code([outcome]))

@@ -19,10 +19,9 @@ import numpy as np
 from tensorwright.base import dump
 from tensorwright.graph import partition
 from tensorwright.graph.graph import Graph, Node
-from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.identities import remove_dead_code
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.graph.workload import Workload, build_workload
+from tensorwright.graph.workload import Workload
 from tensorwright.ops import Array, sizes_of
 
 _ROUNDING = "matmul_blocks"
@@ -104,7 +103,7 @@ def _held(node: Node, made: Sequence[Node | None]) -> tuple[tuple[str, ...], ...
 def _is_faster(graph: Graph, products: _Products, decide: partition.Decisions) -> bool:
     """Whether the kernels that change are faster with one product."""
     trial = _joined(graph, [products])
-    before, after = (_groups(each) for each in (graph, trial))
+    before, after = map(partition.usual_groups, (graph, trial))
     kept = partition.Alternative("apart", _workloads(graph, before, after))
     other = partition.Alternative("one product", _workloads(trial, after, before))
     first, *others = (node.outputs[0] for node in products.nodes)
@@ -112,20 +111,12 @@ def _is_faster(graph: Graph, products: _Products, decide: partition.Decisions) -
     return decision is not None and decision.is_changed
 
 
-def _groups(graph: Graph) -> tuple[tuple[Node, ...], ...]:
-    alone = [concat.node for concat in partition.elide_concats(graph)]
-    return partition.group_nodes(graph, alone, partition.Limits())
-
-
 def _workloads(
     graph: Graph, groups: Sequence[tuple[Node, ...]], others: Iterable[tuple[Node, ...]]
 ) -> Iterator[Workload]:
     """The kernels of the groups that are not among the others."""
     same = set(others)
-    for nodes in groups:
-        is_kernel = operator_of(nodes[-1]).meaning is not None and nodes not in same
-        if is_kernel and (len(nodes) > 1 or not partition.moves_nothing(graph, nodes[0])):
-            yield build_workload(graph, nodes).workload
+    return partition.kernels_of_groups(graph, (nodes for nodes in groups if nodes not in same))
 
 
 def _joined(graph: Graph, products: Sequence[_Products]) -> Graph:

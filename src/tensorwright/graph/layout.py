@@ -32,7 +32,7 @@ from tensorwright.graph.layout_cost import CostModel, LayoutBias, is_channelwise
 from tensorwright.graph.nested import map_nested
 from tensorwright.graph.physical import is_row_major, memory_order
 from tensorwright.graph.sizes import with_typical_sizes
-from tensorwright.graph.workload import Workload, build_workload
+from tensorwright.graph.workload import Workload
 from tensorwright.ops import LayoutPreference, Movement, Pattern, sizes_of
 
 _CHANNELS = 1
@@ -319,8 +319,7 @@ class _Kernels:
     def __init__(self, graph: Graph, layouts: Layouts) -> None:
         self.graph = graph
         placed = replace(graph, layouts=MappingProxyType(dict(layouts)))
-        alone = [concat.node for concat in partition.elide_concats(placed)]
-        self.groups = partition.group_nodes(placed, alone, partition.Limits())
+        self.groups = partition.usual_groups(placed)
         self.names = [
             tuple(dict.fromkeys(x for node in nodes for x in (*node.inputs, *node.outputs)))
             for nodes in self.groups
@@ -343,11 +342,8 @@ class _Kernels:
     def around(self, names: Sequence[str], layouts: Layouts) -> Iterator[Workload]:
         """The workloads of the kernels that read or write some tensors."""
         graph = replace(self.graph, layouts=MappingProxyType(dict(layouts)))
-        for at in sorted({at for name in names for at in self.touching[name]}):
-            nodes = self.groups[at]
-            is_opaque = operator_of(nodes[-1]).meaning is None
-            if not is_opaque and (len(nodes) > 1 or not partition.moves_nothing(graph, nodes[0])):
-                yield build_workload(graph, nodes).workload
+        positions = sorted({at for name in names for at in self.touching[name]})
+        return partition.kernels_of_groups(graph, (self.groups[at] for at in positions))
 
 
 def merged_sets(

@@ -23,7 +23,7 @@ from tensorwright import ops
 from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.partition import Limits, elide_concats, group_nodes
+from tensorwright.graph.partition import usual_groups
 from tensorwright.graph.physical import memory_order
 from tensorwright.machine import NOMINAL
 
@@ -74,9 +74,9 @@ class CostModel:
     def of(cls, graph: Graph, lanes: int) -> CostModel:
         """The model for a graph and a vector length."""
         plain = replace(graph, layouts=MappingProxyType({}))
-        alone = (concat.node for concat in elide_concats(plain))
-        groups = group_nodes(plain, alone, Limits())
-        inner = (name for nodes in groups for node in nodes[:-1] for name in node.outputs)
+        inner = (
+            name for nodes in usual_groups(plain) for node in nodes[:-1] for name in node.outputs
+        )
         return cls(graph, lanes, frozenset(inner))
 
     def cost(self, node: Node, layouts: Layouts, bias: LayoutBias = LayoutBias.NONE) -> float:

@@ -49,7 +49,6 @@ from tensorwright.rewriting.prove.instances import concrete_rule, places_of, ran
 from tensorwright.rewriting.prove.problem import (
     Problem,
     fits,
-    kernel_inputs,
     problems_of,
     sample_shapes,
     shapes_at,
@@ -60,6 +59,7 @@ from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rules, rule_text
 from tensorwright_lab.axiom_checks.polynomials import Polynomials
 from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain, residues
+from tensorwright_lab.rule_generation.generalize.least_condition import kernel_inputs
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 _INSTANCES = 4

@@ -5,11 +5,12 @@ times. `short.py` decides in the same way which tensors stay bf16.
 """
 
 from tensorwright.graph.partition.by_price import Alternative, Decisions, Price
-from tensorwright.graph.partition.grouping import Limits, group_nodes
+from tensorwright.graph.partition.grouping import Limits
 from tensorwright.graph.partition.nesting import elide_concats
-from tensorwright.graph.partition.partition import likely_workloads, partition, verify_partition
+from tensorwright.graph.partition.partition import (
+    kernels_of_groups, likely_workloads, partition, usual_groups, verify_partition,
+)
 from tensorwright.graph.partition.steps import (
     AliasCall, BranchCall, CollectCall, ConcatInPlace, CopyCall, KernelCall, LoopCall, OpaqueCall,
     Partition, Step, Tensors, bind_partition, bound_workloads, check_memory, writes_of_step,
 )
-from tensorwright.graph.partition.views import moves_nothing

@@ -6,7 +6,7 @@ Check that a partition keeps the contract of `steps.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tensorwright.base import InternalError, dump, knobs
 from tensorwright.expr import Index, is_joined_shape, is_nonnegative
@@ -32,7 +32,11 @@ from tensorwright.graph.partition.steps import (
     reads_of_step,
     writes_of_step,
 )
-from tensorwright.graph.partition.views import generate_for_each_reader, view_offsets
+from tensorwright.graph.partition.views import (
+    generate_for_each_reader,
+    moves_nothing,
+    view_offsets,
+)
 from tensorwright.graph.physical import physical_shape
 from tensorwright.graph.sizes import bytes_of
 from tensorwright.graph.workload import Workload, build_workload
@@ -158,6 +162,19 @@ def _stored(graph: Tensors, name: str) -> TensorType:
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def usual_groups(graph: Graph) -> tuple[Nodes, ...]:
+    """The groups of the criteria alone, within the usual limits."""
+    return group_nodes(graph, (concat.node for concat in elide_concats(graph)), DEFAULT_LIMITS)
+
+
+def kernels_of_groups(graph: Graph, groups: Iterable[Nodes]) -> Iterator[Workload]:
+    """The workloads of those groups that become kernels: views and opaque nodes do not."""
+    for nodes in groups:
+        is_kernel = operator_of(nodes[-1]).meaning is not None
+        if is_kernel and (len(nodes) > 1 or not moves_nothing(graph, nodes[0])):
+            yield build_workload(graph, nodes).workload
 
 
 def partition(

@@ -1,6 +1,5 @@
 """Prove, refute and explain rules. Read `prover.py` first, then `saturate.py` and `smt.py`."""
 
-from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import (
     cases_of, concrete_rule, has_parameter_variables, is_of_several, places_of,
 )

@@ -34,7 +34,7 @@ from tensorwright.rewriting.assumptions import (
 )
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
-from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of, operator_named
+from tensorwright.rewriting.operators import IntShape, operator_named
 
 MAX_RANK = 4
 """The largest rank at which axioms are validated, except for operators whose tensors have more
@@ -253,11 +253,6 @@ def sample_shapes(
         seen.add(tuple(shapes.items()))
         if fits(problem, shapes):
             yield shapes
-
-
-def kernel_inputs(rule: terms.Rule) -> set[str]:
-    """The inputs that are kernels of convolutions."""
-    return set(terms.input_names(*arguments_of(ArgumentRole.KERNEL, *rule.roots)))
 
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:

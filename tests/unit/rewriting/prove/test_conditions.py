@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tensorwright.rewriting.prove import Proved, conditioned, least_condition, prove
+from tensorwright.rewriting.prove import Proved, prove
 from tensorwright.rewriting.text import condition_text, parse_rule
+from tensorwright_lab.rule_generation.generalize.least_condition import (
+    conditioned,
+    least_condition,
+)
 
 
 def test_one_group_is_found_to_be_needed() -> None:

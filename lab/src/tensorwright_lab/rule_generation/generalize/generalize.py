@@ -19,10 +19,10 @@ from dataclasses import replace
 from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, assume
 from tensorwright.rewriting.meaning import infer, instantiate, symbolic_shapes
 from tensorwright.rewriting.operators import IntShape
-from tensorwright.rewriting.prove.conditions import without_needless_ranks
 from tensorwright.rewriting.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.generalize.extent_conditions import with_extent_conditions
+from tensorwright_lab.rule_generation.generalize.least_condition import without_needless_ranks
 from tensorwright_lab.rule_generation.generalize.size_inference import rules_with_sizes
 from tensorwright_lab.rule_generation.generalize.widening import (
     ConcreteRule,

@@ -24,17 +24,16 @@ from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
-from tensorwright.rewriting.operators import IntShape
+from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove.problem import (
     Problem,
     fits,
-    kernel_inputs,
     problems_of,
     shapes_at,
 )
 from tensorwright.rewriting.prove.prover import prove
 from tensorwright.rewriting.prove.refute import Proved, refute, try_inputs
-from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, numbers_in
+from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, input_names, numbers_in
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 
@@ -92,6 +91,11 @@ def conditioned(rule: Rule) -> Rule | None:
 def _is_not_refuted(rule: Rule) -> bool:
     problems = problems_of(rule)
     return bool(problems) and refute(problems, shapes=24) is None
+
+
+def kernel_inputs(rule: Rule) -> set[str]:
+    """The inputs that are kernels of convolutions."""
+    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.roots)))
 
 
 def _plain_shapes(problem: Problem) -> Iterator[dict[str, IntShape]]:
