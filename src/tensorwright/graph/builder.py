@@ -22,9 +22,7 @@ LARGE_BYTES = 1 << 20
 
 
 def frozen_array(value: ArrayLike) -> Array:
-    """A read-only, contiguous array in native byte order: itself where it is, else copied only
-    where it must be.
-    """
+    """A read-only, contiguous array in native byte order; copied only where it must be."""
     array = np.asarray(value)
     is_native = array.dtype.isnative and array.flags.c_contiguous
     if not is_native:
@@ -87,9 +85,7 @@ class GraphBuilder:
         return name
 
     def constant(self, array: ArrayLike, name: str = "") -> str:
-        """Hold an array (not copied) as a constant of the graph; the same array without a name is
-        held once.
-        """
+        """Hold an array, not a copy, as a constant; the same array without a name is held once."""
         kept = self._constant_names.get(id(array))
         if kept is not None and not name:
             return kept[0]
@@ -210,9 +206,7 @@ class GraphBuilder:
         return next((node for node in self._nodes if name in node.outputs), None)
 
     def alike(self, operator: str, inputs: Sequence[str], attributes: Attributes) -> Node | None:
-        """The node of an operator that reads the same tensors and has some attributes; None if
-        there is none.
-        """
+        """The node of an operator that reads these tensors and has these attributes, if any."""
         for node in self._nodes:
             if (node.operator, node.inputs) == (operator, tuple(inputs)):
                 own = node.attribute_map

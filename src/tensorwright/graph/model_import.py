@@ -140,9 +140,7 @@ def _of_any_size(name: str, type_: TensorType) -> TensorType:
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:
-    """The files beside a model's file that hold its weights; archives of PyTorch and GGUF files
-    have them all.
-    """
+    """The files beside a model's file that hold its weights; only those of ONNX have any."""
     return () if aten.is_archive(path) or is_gguf(path) else external_files(path)
 
 

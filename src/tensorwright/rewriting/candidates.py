@@ -53,9 +53,7 @@ class SearchKind(StrEnum):
 
 
 class CostKind(StrEnum):
-    """The cost by which graphs are ranked: the sum of their operators, their programs, or their
-    time in another runtime.
-    """
+    """What ranks graphs: costs of operators, of programs, or times in another runtime."""
 
     OPERATORS = "ops"
     PROGRAMS = "programs"
@@ -326,9 +324,7 @@ class _Search:
             self._enter(outputs, cost)
 
     def _price_network(self) -> float | None:
-        """The price of the network itself, which is the first to correct the costs of its
-        operators.
-        """
+        """The price of the network itself, the first to correct the costs of its operators."""
         network = self._network
         kernels = self._prices.kernels_of(network.graph)
         if kernels is None:

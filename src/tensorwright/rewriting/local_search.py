@@ -320,9 +320,7 @@ def _costs(problem: ExtractionProblem, selection: Selection, unit: float) -> tup
 
 
 def _next_steps(draft: Draft, best: Selection) -> Iterator[tuple[int, Selection]]:
-    """Selections in which a class in use has another node, those that add least to the cost first;
-    not those that change no cost.
-    """
+    """Selections in which a class in use has another node, by what they add to the cost."""
     problem = draft.problem
     draft.begin(best)
     own_cost = draft.cost

@@ -57,9 +57,7 @@ def extents_at(shapes: Mapping[str, IntShape]) -> dict[Extent, int]:
 
 
 def infer(roots: Sequence[terms.Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:
-    """The shapes of terms from the shapes of their inputs, concrete or symbolic or mixed; why there
-    are none where an operator does not fit its arguments, or an input has no shape.
-    """
+    """The shapes of terms from those of their inputs, symbolic or not; or why there are none."""
     needs = Needs()
     shape_of = _all_shapes(roots, shapes, needs)
     if isinstance(shape_of, Misfit):
@@ -86,9 +84,7 @@ def _all_shapes(
 def infer_shapes(
     roots: Sequence[terms.Term], shapes: Mapping[str, IntShape]
 ) -> tuple[IntShape, ...] | Misfit:
-    """The shapes of terms at concrete extents, or why there are none; sizes in parameters become
-    numbers.
-    """
+    """The shapes of terms at concrete extents, or why there are none."""
     numbered = _numbered(tuple(roots), tuple(shapes.items()))
     if isinstance(numbered, Misfit):
         return numbered
@@ -136,9 +132,7 @@ def _concrete(shape: Shape) -> IntShape:
 
 
 def instantiate(term: terms.Term, shapes: Mapping[str, IntShape]) -> terms.Term | Misfit:
-    """The term with the sizes in its parameters computed; no term where one has an extent that no
-    input has, or divides by zero.
-    """
+    """The term with sizes in its parameters computed; none where an extent is missing."""
 
     def extent_of(extent: Extent) -> int:
         shape = shapes.get(extent.name, ())

@@ -347,9 +347,7 @@ def _without_rows(
 
 
 def convert_loop(call: Call, nested: Nested) -> Results:
-    """The iterations one after another, where their number and all conditions are known; otherwise
-    a node that holds the body.
-    """
+    """The iterations written out where their number is known; else a node that holds the body."""
     body = _body(call, "body")
     if call.has(1):
         _require_single(call, call.operand(1), "condition")

@@ -179,9 +179,7 @@ def size_from(call: Call, tensor: str, most: Index | None = None, word: str = "c
 
 
 def is_computed(call: Call, position: int) -> bool:
-    """Whether an input is known when the network runs, and not before: nodes make it of inputs, or
-    of sizes in a way that no expression of sizes says.
-    """
+    """Whether nodes compute an input when the network runs, and no expression of sizes says it."""
     operand = call.operand(position)
     if not isinstance(operand, str) or call.static_value(position) is not None:
         return False
@@ -190,9 +188,7 @@ def is_computed(call: Call, position: int) -> bool:
 
 
 def numbers(call: Call, position: int, what: str) -> tuple[Index | str, ...]:
-    """The elements of a 1-D integer input: numbers, sizes, and tensors of one element for what
-    nodes compute.
-    """
+    """The elements of a 1-D integer input: numbers, sizes, and tensors that nodes compute."""
     operand = call.operand(position)
     if isinstance(operand, str) and is_computed(call, position):
         return _elements(call, operand)

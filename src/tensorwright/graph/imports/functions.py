@@ -142,9 +142,7 @@ def _renamed(
 
 
 def _rename_node(node: NodeProto, rename: Callable[[str], str]) -> None:
-    """Rename operands in place, those of nested graphs too: every name stays the same word
-    everywhere.
-    """
+    """Rename operands in place, those of nested graphs, too."""
     node.input[:] = [rename(name) if name else "" for name in node.input]
     node.output[:] = [rename(name) if name else "" for name in node.output]
     for attribute in node.attribute:

@@ -185,9 +185,7 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model and where it comes from: the folder that external data must lie in, how messages call
-    it, and its weights that were not decoded.
-    """
+    """A model, the folder of its external data, its name in messages, weights left undecoded."""
 
     model: ModelProto
     folder: Path | None

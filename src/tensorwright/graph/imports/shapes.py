@@ -159,9 +159,7 @@ def extended_sizes(graph: GraphProto) -> tuple[str, ...]:
 
 
 def overridden_sizes(infos: Iterable[ValueInfoProto], given: InputShapes) -> str:
-    """Which inputs the caller gives other sizes than those that the model fixes, for a person; ""
-    where none.
-    """
+    """The inputs to which the caller gives other sizes than the model fixes, for a person."""
     rows = []
     for info in infos:
         dims = _dims(info) if info.name in given else None

@@ -144,9 +144,7 @@ def _product(
 
 
 def _drop_unread(model: ModelProto) -> None:
-    """Drop the constants that no node reads any more, and no result is; old models list them among
-    the inputs, too.
-    """
+    """Drop the constants that nothing reads any more; old models list them as inputs, too."""
     read = {each.name for each in model.graph.output}
     stack = [model.graph]
     while stack:

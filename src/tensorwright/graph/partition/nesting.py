@@ -209,9 +209,7 @@ def _computed(parts: Partition) -> set[str]:
 
 
 def _is_replaced(parts: Partition, before: str, after: str) -> bool:
-    """Whether a result may be computed in the memory of an input: all steps that read the input
-    are before those that write the result.
-    """
+    """Whether a result may take the memory of an input: all reads of that are before the writes."""
     views = {before}
     last_read, first_write = -1, len(parts.steps)
     for position, step in enumerate(parts.steps):

@@ -92,9 +92,7 @@ class Copy:
         return self._graph.types[node.outputs[0]]
 
     def free(self, wish: str) -> str:
-        """A name that neither the old graph nor the copy has: the wish, or the wish with a number
-        behind it.
-        """
+        """A name that neither graph has: the wish, or the wish with a number behind it."""
         name, number = wish, 0
         while name in self._graph.types or name in self.builder:
             name, number = f"{wish}.{number}", number + 1

@@ -239,9 +239,7 @@ def divide(
 def levels_of(
     graph: fx.Graph, in_torch: frozenset[fx.Node], symbols: frozenset[str]
 ) -> dict[fx.Node, int]:
-    """A number for each node, even for what is compiled: nodes run in the order of the numbers, and
-    what has the same can run together.
-    """
+    """A number for each node, even if compiled; nodes run in their order, equal ones together."""
     levels: dict[fx.Node, int] = {}
     kinds: dict[fx.Node, Kind] = {}
     for node in graph.nodes:

@@ -54,9 +54,7 @@ _KEPT = re.compile(rf"\w+|{REORDERED.pattern}")
 
 
 def _moved_axes() -> Iterator[tuple[str, ...]]:
-    """Of up to four dimensions: permutations that leave the others in order, that dimension, and
-    the shape of the result.
-    """
+    """Permutations that move one of up to four dimensions, that dimension, the result's shape."""
     for rank in range(2, len(_AXES) + 1):
         for perm in permutations(_AXES[:rank]):
             for axis in perm:

@@ -171,9 +171,7 @@ class Runner(Generic[Data]):
         return is_changed
 
     def _merge_pair(self, merge: Merge, one: Bound, other: Bound) -> Bound | None:
-        """The variables of the merge of two members as a member; None where they cannot be
-        merged.
-        """
+        """The merge of two members as a member: its variables; None where they cannot be merged."""
         rewrite = merge.rewrite
         match = merge.match(one, other)
         if self.planned(rewrite, match) is None:
@@ -274,9 +272,7 @@ class Runner(Generic[Data]):
     def _template(
         self, pattern: Pattern, scope: Scope[Data], data: tuple[int, ...]
     ) -> tuple[Template, int] | None:
-        """The template of a pattern, with the number of its data; None where it may be
-        ill-typed.
-        """
+        """The template of a pattern and the number of its data; None where it may be ill-typed."""
         if isinstance(pattern, int):
             return pattern, data[pattern]
         args: list[Template] = []

@@ -176,9 +176,7 @@ class Tables(Generic[Data]):
     def _bind_params(
         self, pattern: NodePattern, table: OperatorTable, rows: Numbers, matches: _Matches
     ) -> tuple[Numbers, bool]:
-        """The rows whose parameters fit, and whether some have sizes that are compared later. The
-        bindings of each head are computed once.
-        """
+        """The rows whose parameters fit, and whether some have sizes that are compared later."""
         heads, which = np.unique(table.head[rows], return_inverse=True)
         bindings = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
         fits = np.array([each is not None for each in bindings], bool)[which]

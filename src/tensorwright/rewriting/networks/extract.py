@@ -67,9 +67,7 @@ class OperatorCosts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Of a machine: operations and bytes a second of all its threads, and seconds that a kernel
-    costs beside its work.
-    """
+    """A machine: operations and bytes a second of all threads, seconds for each kernel besides."""
 
     operations_per_s: float = NOMINAL.all_flops_per_s
     bytes_per_s: float = NOMINAL.all_bytes_per_s
@@ -175,9 +173,7 @@ class ProgramPrices:
         return tuple(kernels)
 
     def _least_seconds(self, graph: Graph, calls: Sequence[KernelCall]) -> list[float]:
-        """The least time of each kernel: the time to read its weights from memory, without those
-        that an earlier kernel has read.  0 where all weights stay in the cache.
-        """
+        """The seconds for reading each kernel's weights first; 0 where all stay in the cache."""
         seen: set[str] = set()
         read: list[int] = []
         for call in calls:
@@ -291,9 +287,7 @@ class Corrections:
     def add(
         self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]
     ) -> tuple[tuple[TypedOperator, float], ...]:
-        """Correct the nodes of a choice by the kernels of its outline; return their operators and
-        the seconds of each.
-        """
+        """Correct the nodes of a choice by its kernels; the operators and the seconds of each."""
         priced: list[tuple[TypedOperator, float]] = []
         listed = list(kernels)
         for kernel, leaders in zip(listed, self._within(choice, outline, listed), strict=True):
@@ -359,9 +353,7 @@ def _key(network: Network, node: Id) -> tuple[int, ...]:
 
 
 def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:
-    """The sum of the costs of a simplified network's operators, each alone, which TASO
-    minimises.
-    """
+    """The costs of a simplified network's operators, each alone: TASO minimises their sum."""
     network = read_network(graph)
     terms, total = network.terms, 0.0
     stack, seen = list(network.outputs), set(network.outputs)

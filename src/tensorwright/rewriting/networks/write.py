@@ -46,9 +46,7 @@ def write_network(network: Network, choice: Choice) -> Graph:
 
 
 def write_outline(network: Network, choice: Choice) -> Outline:
-    """As `write_network`, with meaningless numbers for all constants: enough to price the graph,
-    and written without computing anything.
-    """
+    """As `write_network`, with meaningless numbers for all constants: enough to price the graph."""
     writer = _Writer(network, choice, has_values=False)
     graph = writer.graph()
     return Outline(graph, MappingProxyType(writer.classes))
@@ -186,9 +184,7 @@ class _Writer:
 
 
 def _numbers(data: TensorData, mark: int) -> Array:
-    """A constant instead of another, different from all others, because equal ones would be
-    merged.
-    """
+    """A constant instead of another, unlike all others: equal ones would be merged."""
     if data.elements > _FEW or not data.dtype.is_float:
         array = np.zeros(data.extents, data.dtype.numpy)  # unwritten pages take no memory
     else:

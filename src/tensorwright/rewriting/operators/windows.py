@@ -116,9 +116,7 @@ def padding_word(pads: IntShape, steps: IntShape) -> str:
 def window_extents(
     extents: Shape, kernel: Shape, strides: Shape, padding: Param, needs: Needs
 ) -> Shape:
-    """How many windows there are along each dimension: ceil(extent / stride) for `same`, else whole
-    windows.
-    """
+    """How many windows there are along each dimension; for `same`, ceil(extent / stride)."""
     need_positive(strides, "a stride", needs)
     if padding == "same":
         pairs = zip(extents, strides, strict=True)
@@ -145,9 +143,7 @@ def need_positive(sizes: Shape, what: str, needs: Needs) -> None:
 
 
 def need_elements(padding: Param, kernel: Shape, needs: Needs) -> None:
-    """Each window of a pool has elements: less is padded than a window has, and its taps are
-    neighbours.
-    """
+    """Each window of a pool has elements: its taps are neighbours, and reach behind the padding."""
     explicit = _explicit(padding, len(kernel))
     if explicit is None:
         return

@@ -267,9 +267,7 @@ def assigned_cases(rule: terms.Rule) -> Iterator[tuple[ParameterValues, terms.Ru
 
 
 def values_of_variables(name: str, places: Places, most: int) -> Iterator[tuple[terms.Param, ...]]:
-    """The values of a variable that are written out, up to a number of dimensions, and its open
-    value.
-    """
+    """The values of a variable that are written out, and its open value."""
     parameter = places[0][0]
     if parameter.is_word:
         if not all(each.form for each, _ in places):
@@ -297,9 +295,7 @@ def _open(name: str, places: Places) -> Size:
 
 
 def sampled_instances(rule: terms.Rule, count: int, seed: int) -> Iterator[terms.Rule]:
-    """The rule for some random values of its variables, without values that its condition
-    excludes.
-    """
+    """The rule for some random values of its variables that its condition does not exclude."""
     if not has_parameter_variables(rule):
         yield rule
         return
@@ -322,9 +318,7 @@ def random_values(
 
 
 def _most_exacting(places: Places) -> tuple[Parameter, bool]:
-    """The position that decides: the last that takes no size, else one at which it is one of
-    many.
-    """
+    """The position that decides: the last that takes no size, else one of many parameters."""
     others = [position for position in places if not position[0].is_size]
     return others[-1] if others else min(places, key=lambda position: position[1])
 

@@ -149,9 +149,7 @@ class _Open:
 
 @lru_cache(maxsize=64)
 def _looked_at(rule: Rule) -> Refuted | Unknown | _Open:
-    """The result of evaluating a rule; remembered, because a rule is often tried before its
-    proof.
-    """
+    """The result of evaluating a rule; remembered: a rule is often tried before its proof."""
     problems = tuple(problem for case in cases_of(rule) for problem in problems_of(case))
     if not problems:
         return Unknown(rule, "there are no shapes at which both sides are well-typed")

@@ -342,9 +342,7 @@ def instance_problem(instance: Instance, problem: Problem) -> Problem:
 
 
 def _opened_sizes(instance: Instance) -> tuple[ParameterValues, dict[str, Size]]:
-    """What the axiom's parameter variables stand for, with each size that is not a number left
-    open; and what those stand for.
-    """
+    """What the axiom's parameter variables stand for, with open sizes, and what those stand for."""
     places = places_of(instance.rewrite.rule)
     values: ParameterValues = {}
     sizes: dict[str, Size] = {}

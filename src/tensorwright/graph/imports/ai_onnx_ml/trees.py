@@ -183,9 +183,7 @@ class _Rows:
 
 
 def _at_most(values: Any) -> Any:
-    """The greatest float up to a value, of those that are 0 or not nearer to it than the least
-    normal one: kernels take the others for 0.
-    """
+    """The greatest float up to a value that is 0 or normal: kernels take the others for 0."""
     least = np.finfo(values.dtype).smallest_normal
     rounded = np.where(values < 0, -least, 0)
     return np.where(np.abs(values) < least, np.where(values == 0, 0, rounded), values)

@@ -58,9 +58,7 @@ def _filter(call: Call) -> float:
 
 
 def _padding(call: Call, position: int, heads: _Heads) -> list[str]:
-    """A mask of positions to keep, as numbers to add: a length for each batch, or a word for each
-    key, or for each query and key.
-    """
+    """A mask, or lengths of batches, of positions to keep as numbers to add."""
     if not call.has(position):
         return []
     mask, shape = call.tensor(position), call.sizes(position)

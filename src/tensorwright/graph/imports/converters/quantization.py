@@ -14,9 +14,7 @@ from tensorwright.ops import axis_in, number_of, pack_codes
 
 
 def _stretched(call: Call, operand: Operand, position: int, axis: int, block: int) -> str:
-    """A scale or zero point so that it broadcasts to input `position`: per tensor, per axis or per
-    block.
-    """
+    """A scale or zero point as it broadcasts to an input: per tensor, per axis or per block."""
     shape, own = call.sizes(position), call.type_of(operand).extents
     tensor = call.as_tensor(operand)
     if int(np.prod(own)) == 1:
@@ -121,9 +119,7 @@ def _packed(call: Call, axis: int, block: int) -> str | None:
 def _requantized(
     call: Call, product: str, scales: tuple[int, int], target: int, bias: Operand | None = None
 ) -> Results:
-    """An i32 product and bias times two scales, quantised with the scale and zero point from
-    `target` on.
-    """
+    """An i32 product and bias times two scales, quantised as the inputs from `target` on say."""
     first, second = (call.add("cast", call.tensor(at), to=DType.F32) for at in scales)
     rank = len(call.builder.shape_of(product))
     if call.operator == "QLinearConv" and call.extents(scales[1]) not in ((), (1,)):

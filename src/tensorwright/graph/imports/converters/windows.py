@@ -62,9 +62,7 @@ def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
 
 
 def padded_window(call: Call, kernel: tuple[int, ...], fill: float) -> tuple[str, Window]:
-    """The data, input 0, and the window over it; what `auto_pad` pads where a size decides it is
-    padded before, by the fill.
-    """
+    """The data, padded by the fill where sizes decide how much `auto_pad` pads, and the window."""
     window, pads = _window_and_pads(call, kernel)
     numbers = tuple(pad for pad in pads if isinstance(pad, int))
     if len(numbers) == len(pads):
