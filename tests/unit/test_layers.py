@@ -94,7 +94,7 @@ LEAST_SHARE = 0.93
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "graph_text loop_interpreter cards rule_generation axiom_checks zoo suites judging "
+    "rows graph_text loop_interpreter cards rule_generation axiom_checks zoo suites judging "
     "feature_sets cost_models strategies proposing pretraining competitors comparison "
     "exact_extraction bench pretrain demo"
 ).split()

@@ -6,51 +6,21 @@ Without a comparison the times come from records, and no speed-up is printed.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tensorwright.base import write_atomically
 from tensorwright.tuning import session
 
 _GAP = 2
 _FRAME = 3  # characters of the frame for each column; one more closes it
 _LEAST_NAME = 12
 _CUT = "..."
-
-
-def write_objects(
-    path: str | os.PathLike[str], head: Mapping[str, object], rows: Sequence[Mapping[str, object]]
-) -> None:
-    """Write a JSON file: the fields of `head`, and under "rows" a line for each row.
-
-    Raises:  OutputError if the file cannot be written; then it stays as it was.
-    """
-    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
-    lines = ",\n".join(f"  {json.dumps(_finite(row), allow_nan=False)}" for row in rows)
-    parts.append(f' "rows": [\n{lines}\n ]' if rows else ' "rows": []')
-    write_atomically(path, "{\n" + ",\n".join(parts) + "\n}\n")
-
-
-def _finite(value: Any) -> Any:
-    """The value with None in place of infinite numbers and NaN, which JSON does not have."""
-    match value:
-        case float() if not math.isfinite(value):
-            return None
-        case dict():
-            return {name: _finite(each) for name, each in value.items()}
-        case list() | tuple():
-            return [_finite(each) for each in value]
-        case _:
-            return value
 
 
 def print_table(

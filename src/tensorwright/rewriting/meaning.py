@@ -47,15 +47,6 @@ def symbolic_shapes(shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     return {name: symbolic_shape(name, len(shape)) for name, shape in shapes.items()}
 
 
-def extents_at(shapes: Mapping[str, IntShape]) -> dict[Extent, int]:
-    """Each extent of some inputs, with its number."""
-    return {
-        Extent(name, axis): extent
-        for name, shape in shapes.items()
-        for axis, extent in enumerate(shape)
-    }
-
-
 def infer(roots: Sequence[terms.Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:
     """The shapes of terms from those of their inputs, symbolic or not; or why there are none."""
     needs = Needs()

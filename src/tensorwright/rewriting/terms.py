@@ -199,12 +199,6 @@ def operator_names(*roots: Term) -> frozenset[str]:
     return frozenset(each.operator for each in applications(*roots))
 
 
-def numbers_in(*roots: Term) -> set[int]:
-    """The numbers among the parameters of a graph."""
-    applied = applications(*roots)
-    return {param for each in applied for param in each.params if isinstance(param, int)}
-
-
 def _names(term: Term) -> Iterator[str]:
     if isinstance(term, Input):
         yield term.name

@@ -7,7 +7,6 @@ from tests.lab.rule_generation.tiny import TINY, enumerated, units_in
 
 from tensorwright.base import UsageError
 from tensorwright.farm import LocalFarm
-from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation import generate_rules, presets_of, remove_work
@@ -22,6 +21,7 @@ from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.checkpoint import LevelUnits, WorkFolder
 from tensorwright_lab.rule_generation.enumerate.enumerate import enumerate_terms, run_of
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
+from tensorwright_lab.rule_generation.operator_facts import operator_count
 from tensorwright_lab.rule_generation.preset import parse_preset
 
 _MERGING = parse_preset(

@@ -8,8 +8,8 @@ import pytest
 
 from tensorwright.rewriting import terms
 from tensorwright.rewriting.dims import Extent
-from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.text import parse_rule, parse_term, rule_text, term_text
+from tensorwright_lab.rule_generation.operator_facts import operator_count
 
 
 def test_applications_come_arguments_first_and_each_once():

@@ -24,7 +24,6 @@ from tensorwright.cli.arguments.machine import OpenFarm, farm_options
 from tensorwright.cli.rules import read_rules
 from tensorwright.rewriting import terms
 from tensorwright.rewriting.axioms import instances, load_axioms, set_hash
-from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prove import Proved, Refuted, problems_of, prove_all
 from tensorwright.rewriting.prove.refute import refute
 from tensorwright_lab.axiom_checks.validation import (
@@ -37,6 +36,7 @@ from tensorwright_lab.axiom_checks.validation import (
     consistency,
 )
 from tensorwright_lab.rule_generation.generalize.widening import with_subterm
+from tensorwright_lab.rule_generation.operator_facts import operator_count
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,20 +46,14 @@ from tensorwright.rewriting.egraph import Limits, variables_of
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.instances import concrete_rule, places_of, random_values
-from tensorwright.rewriting.prove.problem import (
-    Problem,
-    fits,
-    problems_of,
-    sample_shapes,
-    shapes_at,
-)
+from tensorwright.rewriting.prove.problem import Problem, fits, problems_of, sample_shapes
 from tensorwright.rewriting.prove.refute import try_inputs
 from tensorwright.rewriting.prove.saturate import saturate
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rules, rule_text
 from tensorwright_lab.axiom_checks.polynomials import Polynomials
 from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain, residues
-from tensorwright_lab.rule_generation.generalize.least_condition import kernel_inputs
+from tensorwright_lab.rule_generation.generalize.least_condition import kernel_inputs, shapes_at
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 _INSTANCES = 4

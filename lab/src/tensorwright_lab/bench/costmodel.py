@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from tensorwright.base import CpuTarget, knobs, override, write_atomically
-from tensorwright.cli.arguments.options import machine_options, seed_option
+from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table
 from tensorwright.graph import Graph, GraphBuilder, Workload
@@ -33,6 +33,7 @@ from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.cost_models import Judgement, judge, overall, scores_of, split
 from tensorwright_lab.pretraining import CollectSetting, collect, known_records
+from tensorwright_lab.rows import machine_options
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,9 @@ import numpy as np
 from onnx import ModelProto, helper, numpy_helper
 
 from tensorwright import base
-from tensorwright.cli.arguments import options
-from tensorwright.cli.arguments.models import check_model, row_name
+from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing import print_table, write_objects
+from tensorwright.cli.printing import print_table
 from tensorwright.compiling import compile as compile_model
 from tensorwright.graph.imports import is_gguf, whole_model
 from tensorwright.graph.onnx_export import save_proto
@@ -34,6 +33,7 @@ from tensorwright.runtime import Executable
 from tensorwright_lab.bench import decode_side
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.options import read_names, read_numbers
+from tensorwright_lab.rows import machine_options, row_name, write_objects
 from tensorwright_lab.zoo.language_models import DECODERS, KINDS, write_decoder
 
 _OURS, _ONNXRUNTIME, _LLAMACPP, _GENAI, _OPENVINO, _INDUCTOR = decode_side.SIDES
@@ -89,7 +89,7 @@ class DecodeRow:
 )
 @click.option("--tokens", type=click.IntRange(2), default=24, help="After each prompt.")
 @click.option("--rounds", type=click.IntRange(1), default=3, help="Turns of each.")
-@options.machine_options
+@machine_options
 @click.option(
     "--peers",
     callback=read_names,

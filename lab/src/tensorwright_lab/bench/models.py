@@ -12,7 +12,7 @@ import click
 
 from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments import options
-from tensorwright.cli.arguments.models import TOLERANCE, TOLERANCE_STEPS, check_model, row_name
+from tensorwright.cli.arguments.models import TOLERANCE, TOLERANCE_STEPS, check_model
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import shorten
 from tensorwright.compile_options import Shapes, Sizes
@@ -29,6 +29,7 @@ from tensorwright_lab.bench.options import (
     same_build_option,
 )
 from tensorwright_lab.comparison import BenchRow, print_rows, read_rows, write_rows
+from tensorwright_lab.rows import machine_options, row_name
 from tensorwright_lab.suites import PAPER, SUITES, suite
 
 DEFAULT_PEERS = ("onnxruntime",)
@@ -53,7 +54,7 @@ _SAME_RUN = (
     "--minutes", type=options.Minutes(), help="Tune each model first, so long in all runs."
 )
 @options.records_option
-@options.machine_options
+@machine_options
 @options.seed_option
 @options.shapes_option
 @options.sizes_option

@@ -36,6 +36,7 @@ from tensorwright.tuning.selection import Scheduled
 from tensorwright.tuning.session import Options, choose_callbacks
 from tensorwright_lab.comparison import BenchRow, Compiled, compare_model, make_row
 from tensorwright_lab.comparison.agreement import show_logits
+from tensorwright_lab.rows import row_name
 
 NUMBERS = SizePoint(())
 """The only point of a model whose shapes are numbers; its text is empty."""
@@ -131,7 +132,7 @@ def bench_model(case: Case, plan: Plan, store: RecordStore) -> Iterator[BenchRow
 
 def _failed(model: str, point: SizePoint, plan: Plan, error: Exception) -> BenchRow:
     failure = f"{type(error).__name__}: {error}"
-    return make_row(models.row_name(model), plan.peers[0], failure=failure, at=str(point))
+    return make_row(row_name(model), plan.peers[0], failure=failure, at=str(point))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,7 @@ class _Comparison:
 
     def _compare(self, files: _Files, point: SizePoint, inputs: Arrays, plan: Plan) -> BenchRow:
         return compare_model(
-            models.row_name(self.case.model),
+            row_name(self.case.model),
             files.ours,
             files.theirs,
             inputs,

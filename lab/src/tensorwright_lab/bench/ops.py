@@ -40,6 +40,7 @@ from tensorwright_lab.comparison import (
     write_op_rows,
 )
 from tensorwright_lab.competitors import read_curve, seconds_to_reach
+from tensorwright_lab.rows import machine_options
 from tensorwright_lab.zoo import OperatorCase, OperatorProgram, find_cases, operator_program
 
 SUITES = ("ansor",)
@@ -92,7 +93,7 @@ class TuneBudget:
 @click.option("--resume", is_flag=True, help="Keep the finished cases of that file.")
 @same_build_option
 @options.records_option
-@options.machine_options
+@machine_options
 @options.seed_option
 def command(
     suite: str,

@@ -15,7 +15,6 @@ import click
 
 from tensorwright.base import CpuTarget, knobs, override, source_digest, write_atomically
 from tensorwright.cli.arguments.machine import Workers, workers_options
-from tensorwright.cli.arguments.options import machine_options
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.cli.printing import print_table
 from tensorwright.farm import Farm
@@ -38,6 +37,7 @@ from tensorwright_lab.judging import (
     distribution_of,
     runner_of,
 )
+from tensorwright_lab.rows import machine_options
 from tensorwright_lab.zoo.plausible import FAMILIES, JUDGING_FAMILIES
 
 _COLD_BYTES = 64 << 20

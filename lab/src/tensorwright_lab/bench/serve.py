@@ -20,14 +20,9 @@ import numpy as np
 
 from tensorwright.base import CpuTarget, MachineError, knobs
 from tensorwright.cli.arguments import options
-from tensorwright.cli.arguments.models import (
-    check_model,
-    read_graph,
-    read_proto,
-    row_name,
-)
+from tensorwright.cli.arguments.models import check_model, read_graph, read_proto
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing import print_table, write_objects
+from tensorwright.cli.printing import print_table
 from tensorwright.compile_options import Shapes
 from tensorwright.graph import random_inputs
 from tensorwright.graph.onnx_export import save_proto
@@ -35,6 +30,7 @@ from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess
 from tensorwright.pipeline import compile as compile_model
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, threads_of
 from tensorwright_lab.bench.options import peers_option, read_numbers
+from tensorwright_lab.rows import machine_options, row_name, write_objects
 
 _CALLERS = "1,2,4,8,32"
 _COLUMNS = (
@@ -85,7 +81,7 @@ class ServeRow:
     "--neighbours", type=click.IntRange(0), default=0, help="Processes that keep a core busy."
 )
 @options.records_option
-@options.machine_options
+@machine_options
 @options.seed_option
 @options.shapes_option
 @peers_option("onnxruntime if not given")

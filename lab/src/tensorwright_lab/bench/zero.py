@@ -22,7 +22,6 @@ from tensorwright import base
 from tensorwright.artifacts import Kernel
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
-from tensorwright.cli.arguments.options import machine_options
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.machine import detect_hardware
 from tensorwright.records import Setting
@@ -36,6 +35,7 @@ from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.options import check_resume, of_builds, same_build_option
 from tensorwright_lab.bench.zero_rows import NETWORKS, Case, Curve, Group, groups_of
 from tensorwright_lab.comparison import this_build
+from tensorwright_lab.rows import machine_options
 
 
 def draw(curves: Mapping[str, Curve], path: str) -> None:

@@ -14,10 +14,11 @@ from typing import Any
 
 from rich.console import Console
 
-from tensorwright.cli.printing import print_line, print_table, write_objects
+from tensorwright.cli.printing import print_line, print_table
 from tensorwright.peers.process.protocol import describe_error
 from tensorwright_lab.comparison import row_files
 from tensorwright_lab.comparison.agreement import UNHELD, Apart, worst_of
+from tensorwright_lab.rows import write_objects
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from typing import Any
 
 from rich.console import Console
 
-from tensorwright.cli.printing import print_line, print_table, write_objects
+from tensorwright.cli.printing import print_line, print_table
 from tensorwright_lab.comparison.agreement import UNHELD
 from tensorwright_lab.comparison.operators import METASCHEDULE, OURS, OpTime
 from tensorwright_lab.comparison.row_files import AGAIN, build_columns, print_builds, read_file_of
+from tensorwright_lab.rows import write_objects
 
 NEAR_PEAK = 0.65
 """From this share of the machine's peak on, the best peer leaves little to gain."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tensorwright.rewriting import egraph, terms
-from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prove import Problem, cases_of, problems_of
 from tensorwright.rewriting.prove.saturate import ProofSearch, chains_of
+from tensorwright_lab.rule_generation.operator_facts import operator_count
 
 
 @dataclass(frozen=True, slots=True)

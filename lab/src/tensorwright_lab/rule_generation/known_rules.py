@@ -17,13 +17,14 @@ import click
 
 from tensorwright import rewriting
 from tensorwright.base import LaboratoryPart
-from tensorwright.cli.arguments.models import check_model, read_graph, row_name, short_name
+from tensorwright.cli.arguments.models import check_model, read_graph, short_name
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing import print_table, write_objects
+from tensorwright.cli.printing import print_table
 from tensorwright.cli.rules import read_rules
 from tensorwright.graph import simplify
 from tensorwright.rewriting import egraph, library, networks
 from tensorwright.rewriting.terms import Rule
+from tensorwright_lab.rows import row_name, write_objects
 from tensorwright_lab.rule_generation.derivation import Derived, derive, rule_set
 
 UNKNOWN = 11

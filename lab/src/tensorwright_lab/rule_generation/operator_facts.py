@@ -27,7 +27,7 @@ from tensorwright.rewriting.assumptions import Params, Shapes
 from tensorwright.rewriting.dims import Size
 from tensorwright.rewriting.operators import FUNCTIONS, PAIRS, operator_named, size
 from tensorwright.rewriting.operators.parameters import number
-from tensorwright.rewriting.terms import Apply, Rule, Term, canonical_rule
+from tensorwright.rewriting.terms import Apply, Rule, Term, applications, canonical_rule
 from tensorwright.rewriting.text import rule_text
 
 SplitPoints: TypeAlias = tuple[tuple[Size, ...], ...]
@@ -262,3 +262,13 @@ def _words(side: Sequence[Term]) -> str:
     for root in side:
         visit(root)
     return "-".join(words) or ("input" if len(side) == 1 else "inputs")
+
+
+def operator_count(*roots: Term) -> int:
+    """How many operators a graph has: shared terms once, the outputs of one operator once."""
+    return len(
+        {
+            (operator_named(each.operator).output_of or each.operator, each.params, each.args)
+            for each in applications(*roots)
+        }
+    )

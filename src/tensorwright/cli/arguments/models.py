@@ -89,12 +89,6 @@ def short_name(model: str) -> str:
     return name if kind else Path(model).stem
 
 
-def row_name(model: str) -> str:
-    """The name of a MODEL argument in tables: SUITE:NAME, or a file without folder and suffix."""
-    kind, name = split(model)
-    return f"{kind}:{name}" if kind else Path(name).stem
-
-
 def _of_suites(model: str, function: str) -> Callable[..., Any]:
     """A function of the module that reads suites of networks; it is part of the laboratory."""
     called: Callable[..., Any] = LaboratoryPart(f"network {model}", "suites", function).load()

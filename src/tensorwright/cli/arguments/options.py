@@ -227,12 +227,6 @@ output_option = click.option(
 """Add -o OUT: the file to write."""
 
 
-def machine_options(function: Command) -> Command:
-    """Add --target, as a `CpuTarget`, and --threads."""
-    threads = "Threads of the kernels; by default all cores."
-    return target_option(click.option("--threads", type=THREADS, help=threads)(function))
-
-
 target_option = click.option(
     "--target",
     callback=lambda ctx, param, name: base.cpu_target(name or base.knobs.TARGET.get()),

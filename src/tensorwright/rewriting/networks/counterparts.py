@@ -29,7 +29,12 @@ from tensorwright.graph import Node
 from tensorwright.rewriting import operators
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.egraph import Id
-from tensorwright.rewriting.networks.network_analysis import CALL, TermBuilder, has_rules
+from tensorwright.rewriting.networks.network_analysis import (
+    CALL,
+    ROW_READER,
+    TermBuilder,
+    has_rules,
+)
 from tensorwright.rewriting.terms import Param
 
 
@@ -296,7 +301,7 @@ def _truth(terms: TermBuilder, condition: Id) -> Id:
     return terms.apply(name, (), *(terms.stretched(each, shape) for each in ordered))
 
 
-MIXED = frozenset({"gather", "where"})
+MIXED = frozenset({ROW_READER, "where"})
 """Some of their operands are positions or truth, which rules do not cover."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
@@ -318,7 +323,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "split": _split,
         "slice": _slice,
         **{name: partial(_reduction, name) for name in sorted(operators.REDUCTIONS)},
-        "gather": _rows,
+        ROW_READER: _rows,
         "where": _where,
     }
 )

@@ -40,8 +40,8 @@ from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, R
 CALL = "call"
 """The operator of terms that stands for one of a network; its parameters: a word, an output."""
 
-ROW_SELECTOR = "one_hot"
-"""The operator that computes a row selector, with the values 0 and 1."""
+ROW_SELECTOR, ROW_READER = "one_hot", "gather"
+"""The operator that computes a row selector, of the values 0 and 1; the one that reads rows."""
 
 AttributePairs = tuple[tuple[str, ops.AttributeValue], ...]
 
@@ -85,7 +85,9 @@ class OpaqueOperators:
         """The types of the outputs; None where the operator cannot be applied to these."""
         depth = self._depths.get(word)
         if depth is not None:  # positions are right that could read rows of a matrix
-            rows = _inferred("gather", (ops.TensorType(DType.F32, (depth, 1)), *given), {"axis": 0})
+            rows = _inferred(
+                ROW_READER, (ops.TensorType(DType.F32, (depth, 1)), *given), {"axis": 0}
+            )
             return rows and (ops.TensorType(DType.F32, (*rows[0].shape[:-1], depth)),)
         operator, attributes = self._kinds[word]
         return _inferred(operator, given, dict(attributes))

@@ -296,7 +296,7 @@ class Forms:
         if operator != network_analysis.CALL or not self._opaque.is_row_selector(str(params[0])):
             return None
         (positions,) = self._terms.children(below)
-        steps = [Step("gather", {})]
+        steps = [Step(network_analysis.ROW_READER, {})]
         if self._shape(node) != (*self._shape(positions), self._shape(table)[-1]):
             steps.append(Step("reshape", {"shape": self._shape(node)}))
         return Form((table, positions), tuple(steps))

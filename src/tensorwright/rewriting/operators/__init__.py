@@ -63,13 +63,3 @@ def arguments_of(role: ArgumentRole, *roots: Term) -> tuple[Term, ...]:
         for arg, own in zip(each.args, operator_named(each.operator).arguments, strict=True)
         if own is role
     )
-
-
-def operator_count(*roots: Term) -> int:
-    """How many operators a graph has: shared terms once, the outputs of one operator once."""
-    return len(
-        {
-            (operator_named(each.operator).output_of or each.operator, each.params, each.args)
-            for each in applications(*roots)
-        }
-    )

@@ -247,7 +247,7 @@ def sample_shapes(
     ]
     for _ in range(tries):
         values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
-        shapes = _at(solved_shapes, values)
+        shapes = shapes_with(solved_shapes, values)
         if shapes is None or tuple(shapes.items()) in seen:
             continue
         seen.add(tuple(shapes.items()))
@@ -255,15 +255,9 @@ def sample_shapes(
             yield shapes
 
 
-def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
-    """The shapes of the inputs where free extents have these values; None where they do not fit."""
-    solved = [
-        (name, tuple(map(problem.assumptions.normal, shape))) for name, shape in problem.shapes
-    ]
-    return _at(solved, values)
-
-
-def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> Shapes | None:
+def shapes_with(
+    solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]
+) -> Shapes | None:
     """Shapes in terms of free extents that have values; None where one is not an extent."""
     shapes: Shapes = {}
     for name, shape in solved:

@@ -11,17 +11,15 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget
-from tensorwright.cli.arguments.models import check_model, row_name
+from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import (
     Minutes,
-    machine_options,
     records_option,
     refuse_given,
     seed_option,
     shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing import write_objects
 from tensorwright.compile_options import Shapes
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright_lab.bench import options
@@ -33,6 +31,7 @@ from tensorwright_lab.bench.rewriting.rows import (
     read_rewrite,
     write_rewrite,
 )
+from tensorwright_lab.rows import machine_options, row_name, write_objects
 from tensorwright_lab.suites import REWRITING, SUITES, suite
 
 _SAME_RUN = (

@@ -10,11 +10,12 @@ from typing import Any
 
 from rich.console import Console
 
-from tensorwright.cli.printing import print_line, print_table, write_objects
+from tensorwright.cli.printing import print_line, print_table
 from tensorwright_lab.comparison import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.agreement import Apart
 from tensorwright_lab.comparison.network_rows import over
 from tensorwright_lab.comparison.row_files import read_file_of
+from tensorwright_lab.rows import write_objects
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 
 from tensorwright.base import CpuTarget, InternalError, MachineError, TensorwrightError
-from tensorwright.cli.arguments.models import read_graph, read_proto, row_name
+from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.printing import print_line, print_table
 from tensorwright.compile_options import Shapes
 from tensorwright.drivers.rewrite import Rewritten, rewrite
@@ -36,6 +36,7 @@ from tensorwright_lab.bench.machine import peak_memory_bytes
 from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright_lab.comparison import this_build
 from tensorwright_lab.comparison.agreement import apart, choose_reference, worst_of, wrong_text
+from tensorwright_lab.rows import row_name
 from tensorwright_lab.zoo import repeated_blocks
 
 DEFAULT_PEERS = ("onnxruntime",)

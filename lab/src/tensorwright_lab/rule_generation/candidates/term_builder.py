@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import Apply, Input, Rule, Term
 from tensorwright_lab.rule_generation.enumerate.classes import INPUT, applied_at
 from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
+from tensorwright_lab.rule_generation.operator_facts import operator_count
 
 
 class TermBuilder:

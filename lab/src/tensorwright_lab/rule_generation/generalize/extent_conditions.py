@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent
-from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
+from tensorwright.rewriting.meaning import infer, symbolic_shapes
 from tensorwright.rewriting.operators import (
     IntShape,
     Parameter,
@@ -33,8 +33,8 @@ from tensorwright.rewriting.terms import (
     Rule,
     Term,
     applications,
-    numbers_in,
 )
+from tensorwright_lab.rule_generation.generalize.least_condition import extents_at, numbers_in
 from tensorwright_lab.rule_generation.generalize.widening import RandomShapes
 from tensorwright_lab.rule_generation.operator_facts import StructureKind, facts_of_operator
 

@@ -23,17 +23,17 @@ import numpy as np
 from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import Limits
-from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
+from tensorwright.rewriting.meaning import infer, symbolic_shapes
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove.problem import (
     Problem,
     fits,
     problems_of,
-    shapes_at,
+    shapes_with,
 )
 from tensorwright.rewriting.prove.prover import prove
 from tensorwright.rewriting.prove.refute import Proved, refute, try_inputs
-from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, input_names, numbers_in
+from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, Term, applications, input_names
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 
@@ -91,6 +91,29 @@ def conditioned(rule: Rule) -> Rule | None:
 def _is_not_refuted(rule: Rule) -> bool:
     problems = problems_of(rule)
     return bool(problems) and refute(problems, shapes=24) is None
+
+
+def extents_at(shapes: Mapping[str, IntShape]) -> dict[Extent, int]:
+    """Each extent of some inputs, with its number."""
+    return {
+        Extent(name, axis): extent
+        for name, shape in shapes.items()
+        for axis, extent in enumerate(shape)
+    }
+
+
+def numbers_in(*roots: Term) -> set[int]:
+    """The numbers among the parameters of a graph."""
+    applied = applications(*roots)
+    return {param for each in applied for param in each.params if isinstance(param, int)}
+
+
+def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> dict[str, IntShape] | None:
+    """The shapes of the inputs where free extents have these values; None where they do not fit."""
+    solved = [
+        (name, tuple(map(problem.assumptions.normal, shape))) for name, shape in problem.shapes
+    ]
+    return shapes_with(solved, values)
 
 
 def kernel_inputs(rule: Rule) -> set[str]:

@@ -20,7 +20,7 @@ from tensorwright import expr
 from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
 from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
-from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
+from tensorwright.rewriting.meaning import infer, symbolic_shapes
 from tensorwright.rewriting.operators import AXIS, IntShape, operator_named
 from tensorwright.rewriting.terms import (
     Apply,
@@ -34,6 +34,7 @@ from tensorwright.rewriting.terms import (
     input_names,
     substitute,
 )
+from tensorwright_lab.rule_generation.generalize.least_condition import extents_at
 from tensorwright_lab.rule_generation.operator_facts import SizeGuess, size_guess
 
 _UNKNOWN = "free"

@@ -35,11 +35,12 @@ from tensorwright.expr import Array, IndexExpr
 from tensorwright.rewriting import terms
 from tensorwright.rewriting.assumptions import Misfit, fitting
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
-from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of, operator_count
+from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove import Problem, problems_of, sample_shapes
 from tensorwright.rewriting.prove.problem import holds_at
 from tensorwright.rewriting.terms import Condition, ConditionAtom, Input, Rule, extents_in
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
+from tensorwright_lab.rule_generation.operator_facts import operator_count
 
 _SEED = 5
 _MOST_COPIES = 3

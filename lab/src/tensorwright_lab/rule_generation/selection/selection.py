@@ -37,12 +37,16 @@ from tensorwright.farm import Farm, FarmOutcome, Unit
 from tensorwright.graph import free_name
 from tensorwright.processes import Done, Raised
 from tensorwright.rewriting import terms
-from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
+from tensorwright.rewriting.operators import ArgumentRole, arguments_of
 from tensorwright.rewriting.prove import special_case, stamp_of
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.answers import CALLER
 from tensorwright_lab.rule_generation.derivation import rule_set
-from tensorwright_lab.rule_generation.operator_facts import sides_key, systematic_name
+from tensorwright_lab.rule_generation.operator_facts import (
+    operator_count,
+    sides_key,
+    systematic_name,
+)
 from tensorwright_lab.rule_generation.selection import examine
 from tensorwright_lab.rule_generation.selection.examine import QUICK_LIMITS, subsuming_rules
 from tensorwright_lab.rule_generation.selection.free_parameters import without_parameters
