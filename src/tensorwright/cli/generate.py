@@ -14,15 +14,7 @@ from typing import Any
 import click
 
 from tensorwright import base
-from tensorwright.cli.arguments.options import (
-    Compilation,
-    ProgramKind,
-    compile_options,
-    given_options,
-    kind_of,
-    open_program,
-    refuse_given,
-)
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import (
     GREEDY,
@@ -42,7 +34,7 @@ _VOCABULARIES = "tensorwright.graph.imports.gguf"  # by name: a compiled program
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generating(Compilation):
+class Generating(options.Compilation):
     """The options of `generate`; the seed is that of the draws, too."""
 
     tokens: int = base.option(128, "The most tokens that are generated.", least=1)
@@ -108,7 +100,7 @@ class Generating(Compilation):
 @click.command()
 @click.argument("program", metavar="EXECUTABLE|MODEL|FOLDER")
 @click.argument("prompts", metavar="TEXT|IDS...", nargs=-1, required=True)
-@partial(compile_options, record=Generating)
+@partial(options.compile_options, record=Generating)
 def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
     """Continue texts, or ids, with a language model.
 
@@ -124,7 +116,7 @@ def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
     """
     defaults = generation_defaults(program)
     model = str(defaults.model) if Path(program).is_dir() else program
-    if kind_of(model) is ProgramKind.MODEL:
+    if options.kind_of(model) is options.ProgramKind.MODEL:
         importlib.import_module(_MODELS).check_model(model)
     check_writable(how.session, model, how.tokenizer)
     vocabulary = how.tokenizer or _vocabulary_of(defaults)
@@ -140,12 +132,14 @@ def command(program: str, prompts: tuple[str, ...], how: Generating) -> None:
     pairs = dict(map(_pair_of, how.state)) or defaults.state
     is_whole = how.beams > 1 or len(rows) > 1
     if is_whole:
-        refuse_given(("session", "drafts"), because="several continuations have no one session")
+        options.refuse_given(
+            ("session", "drafts"), because="several continuations have no one session"
+        )
     if how.beams > 1:
-        refuse_given(_OF_DRAWS, because="beams draw nothing")
+        options.refuse_given(_OF_DRAWS, because="beams draw nothing")
     else:
-        refuse_given(("length_penalty",), because="it is for --beams")
-    executable = open_program(model, how, None, draws=False)
+        options.refuse_given(("length_penalty",), because="it is for --beams")
+    executable = options.open_program(model, how, None, draws=False)
     if is_whole:
         _print_whole(executable, rows, how, tuple(ends), tokenizer, pairs)
         return
@@ -209,7 +203,7 @@ def _print_whole(
 
 def _completed(how: Generating, defaults: GenerationDefaults, longest: int) -> Generating:
     """The options, where none is given those of the model; `longest` is the longest prompt."""
-    given = given_options()
+    given = options.given_options()
     chosen = {name: getattr(how.sampling, name) for name in _OF_DRAWS if name in given}
     said: dict[str, Any] = {"beams": defaults.beams, "length_penalty": defaults.length_penalty}
     if defaults.longest:

@@ -8,14 +8,7 @@ import click
 
 from tensorwright import base
 from tensorwright.artifacts import backend_of, emit_source, loop_program
-from tensorwright.cli.arguments.options import (
-    Compilation,
-    ProgramKind,
-    compile_options,
-    is_reference,
-    kind_of,
-    refuse_given,
-)
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.programs import prepare, read_expression
 from tensorwright.cli.foreign_logs import is_foreign_log, seed_record
 from tensorwright.graph import Partition, Workload
@@ -45,13 +38,13 @@ _OF_LOG = "workloads,schedule"
 @click.option(
     "--passes", is_flag=True, help="Show the result of each pass, not only of the last one."
 )
-@compile_options
+@options.compile_options
 def command(
     program: str,
     what: str | None,
     wanted: str | None,
     passes: bool,
-    how: Compilation,
+    how: options.Compilation,
 ) -> None:
     """Show what becomes of a model or a tensor expression.
 
@@ -64,17 +57,17 @@ def command(
 
     Example: tensorwright inspect light:squeezenet --what loop --workload softmax
     """
-    if kind_of(program) is ProgramKind.EXECUTABLE:
+    if options.kind_of(program) is options.ProgramKind.EXECUTABLE:
         _show_plan(program)
         return
     if is_foreign_log(program):
-        refuse_given(
+        options.refuse_given(
             ("wanted", "threads", "records", "input_shapes", "sizes", "seed"),
             because=f"{program} is a log, whose lines say what their programs are",
         )
         _show_log(program, read_stages(_OF_LOG if what is None else what), passes, how.machine)
         return
-    is_expression = is_reference(program)
+    is_expression = options.is_reference(program)
     stages = read_stages(_DEFAULT if what is None else what)
     if is_expression:
         stages = _stages_of_expression(program, stages, is_given=what is not None)
@@ -82,7 +75,7 @@ def command(
     else:
         if wanted is not None and not _OF_WORKLOADS.intersection(stages):
             shown = ", ".join(sorted(_OF_WORKLOADS))
-            refuse_given(("wanted",), because=f"--what does not name any of {shown}")
+            options.refuse_given(("wanted",), because=f"--what does not name any of {shown}")
         with base.collect_dumps(stages) as dumps:
             parts = prepare(program, how)
         workloads = select(parts.workloads, wanted)
@@ -96,9 +89,9 @@ def command(
 
 def _show_plan(path: str) -> None:
     """Print the steps of an executable, which may be for another processor."""
-    refuse_given(
+    options.refuse_given(
         ("what", "wanted", "passes", "target", "threads", "records", "input_shapes", "seed"),
-        because=f"{path} is {ProgramKind.EXECUTABLE}: the command shows its steps",
+        because=f"{path} is {options.ProgramKind.EXECUTABLE}: the command shows its steps",
     )
     click.echo(str(read_container(path, check_constants=False).plan))
 
@@ -114,7 +107,7 @@ def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> t
         raise base.UsageError(
             stage="cli",
             where=f"--what {others}",
-            reason=f"{text} is {ProgramKind.EXPRESSION}, and has no graph",
+            reason=f"{text} is {options.ProgramKind.EXPRESSION}, and has no graph",
             remedy="some of " + ", ".join(name for name in STAGES if name in _OF_WORKLOADS),
         )
     return possible
@@ -131,7 +124,7 @@ def _show_code(
     workloads: Sequence[Workload],
     stages: Sequence[str],
     passes: bool,
-    how: Compilation,
+    how: options.Compilation,
     parts: Partition | None,
 ) -> None:
     """Print the texts of each workload with its schedule.

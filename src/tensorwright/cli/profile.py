@@ -11,14 +11,8 @@ import click
 
 from tensorwright import profiling
 from tensorwright.base import sizes_text, write_atomically
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.machine import warn_if_unfit
-from tensorwright.cli.arguments.options import (
-    Compilation,
-    at_option,
-    compile_options,
-    constants_option,
-    open_program,
-)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.group import echo_prose
 from tensorwright.cli.printing import print_table
@@ -65,9 +59,9 @@ _GROUPS = ("step", "workload")
     metavar="FILE",
     help="Write a trace for chrome://tracing and ui.perfetto.dev.",
 )
-@at_option
-@constants_option
-@compile_options
+@options.at_option
+@options.constants_option
+@options.compile_options
 def command(
     program: str,
     order: str,
@@ -78,7 +72,7 @@ def command(
     trace_path: str | None,
     at: dict[str, int],
     constants: Path | None,
-    how: Compilation,
+    how: options.Compilation,
 ) -> None:
     """Time every step of a network as it runs among the others.
 
@@ -97,7 +91,7 @@ def command(
     """
     for path in (json_path, trace_path):
         check_writable(path, program, constants, how.records_path)
-    executable = open_program(program, how, constants, draws=True)
+    executable = options.open_program(program, how, constants, draws=True)
     report = profile_executable(executable, repeats=repeats, at=at, seed=how.seed)
     warn_if_unfit(report.state)
     print_profile(report, order, group, top)

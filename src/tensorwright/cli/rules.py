@@ -11,14 +11,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright import rewriting
-from tensorwright.base import (
-    LaboratoryPart,
-    UsageError,
-    did_you_mean,
-    has_laboratory,
-    write_atomically,
-)
+from tensorwright import base, rewriting
 from tensorwright.cli.arguments.machine import OpenFarm, farm_options
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.cli.printing import print_table
@@ -57,11 +50,11 @@ def named_rule(name: str, path: Path | None) -> rewriting.Rule:
     rules = {each.rule.name: each.rule for each in read_rules(path)}
     if name in rules:
         return rules[name]
-    raise UsageError(
+    raise base.UsageError(
         stage="rules",
         where=f"rule {name}",
         reason=f"there is no rule of this name in {path or 'the shipped file'}",
-        remedy=did_you_mean(name, rules, "tensorwright rules list shows all names"),
+        remedy=base.did_you_mean(name, rules, "tensorwright rules list shows all names"),
     )
 
 
@@ -157,7 +150,7 @@ def _values(parameter: operators.Parameter) -> str:
     return ", ".join(filter(None, (*parameter.words, like)))
 
 
-_CONDITIONED = LaboratoryPart(
+_CONDITIONED = base.LaboratoryPart(
     "a condition", "rule_generation.generalize.least_condition", "conditioned"
 )
 REFUTED, UNKNOWN = 10, 11
@@ -185,7 +178,7 @@ def check(rule: str) -> None:
     if isinstance(outcome, prove.Proved) and outcome.reassociating:
         click.echo("over the reals; floats may differ in the last bits")
     narrower: rewriting.Rule | None = None
-    if isinstance(outcome, prove.Refuted) and has_laboratory():
+    if isinstance(outcome, prove.Refuted) and base.has_laboratory():
         narrower = _CONDITIONED.load()(outcome.rule)
     if narrower is not None and isinstance(prove.prove(narrower), prove.Proved):
         click.echo(f"it is proved if {rewriting.condition_text(narrower.condition)}")
@@ -230,7 +223,7 @@ def prove_(file: Path | None, open_farm: OpenFarm, output: Path | None) -> None:
             for number, each in sorted(outcomes.items())
             if isinstance(each, prove.Proved)
         ]
-        write_atomically(output, library_text(read_head(file), kept))
+        base.write_atomically(output, library_text(read_head(file), kept))
     click.get_current_context().exit(_exit_code(list(outcomes.values())))
 
 
@@ -275,7 +268,7 @@ def _drawn(roots: tuple[rewriting.Term, ...]) -> list[str]:
 
 
 _OF_LABORATORY = {
-    name: LaboratoryPart(f"command rules {name}", module, f"{word}_command")
+    name: base.LaboratoryPart(f"command rules {name}", module, f"{word}_command")
     for name, module, word in (
         ("generate", "rule_generation.command", "generate"),
         ("coverage", "rule_generation.known_rules", "coverage"),
@@ -291,7 +284,7 @@ class _Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         names = super().list_commands(ctx)
-        return sorted([*names, *_OF_LABORATORY]) if has_laboratory() else names
+        return sorted([*names, *_OF_LABORATORY]) if base.has_laboratory() else names
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import and return a command."""

@@ -1,7 +1,4 @@
-"""Types of one node: look the operator up, complete its attributes, apply its shape rule.
-
-Check that a graph keeps the contract of `graph.py`.
-"""
+"""Types of one node: look the operator up, complete its attributes, apply its shape rule."""
 
 from __future__ import annotations
 

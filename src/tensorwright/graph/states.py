@@ -227,9 +227,7 @@ def _has_kernel(node: Node) -> bool:
 
 
 def _tells_sizes(graph: Graph, wanted: Iterable[expr.NamedSize]) -> bool:
-    """Whether the inputs still tell each size: past + sequence tells past where another tells
-    sequence.
-    """
+    """Whether inputs tell each size: past + sequence tells past if another tells sequence."""
     counted = counted_sizes(graph)
     extents = [n for name in graph.inputs for n in ops.sizes_of(graph.types[name])]
     told: set[expr.NamedSize] = set()

@@ -389,9 +389,7 @@ def _stage_layout(graph: Graph, node: Node, stage: expr.Tensor) -> Layout:
 
 
 def _has_several(shape: Sequence[expr.Index], output: Sequence[expr.Index], axis: int) -> bool:
-    """Whether a shape agrees with another one before an axis, and has its extent there or several
-    times that.
-    """
+    """Whether a shape agrees with another before an axis, and has a multiple of its extent."""
     if len(shape) <= axis or shape[:axis] != output[:axis]:
         return False
     extent, own = output[axis], shape[axis]

@@ -116,9 +116,7 @@ _Numbers = NDArray[np.float64]
 
 @dataclass(slots=True)
 class _Samples:
-    """Operators of one kind: the logarithms of their extents, their other traits, and the
-    logarithms of their cost over the roofline.
-    """
+    """Operators of one kind: logarithms of extents, other traits, logarithms of errors."""
 
     extents: list[tuple[float, ...]] = field(default_factory=list)
     traits: list[tuple[object, ...]] = field(default_factory=list)

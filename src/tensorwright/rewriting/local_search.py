@@ -103,9 +103,7 @@ class Draft:
         return Selection.of(self.problem, self._node)
 
     def switch(self, name: int, node: int) -> bool:
-        """Take a node for a class that is used; False, and nothing is changed, where it cannot be
-        computed or the class would need itself.
-        """
+        """Take a node for a class in use; False where the class would need itself."""
         below = self._below[node]
         if any(each not in self._node for each in below) or self._needs(below, name):
             return False

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tensorwright import runtime
 from tensorwright.artifacts.assemble import plan_network
 from tensorwright.artifacts.c_library.open_sizes import SizeFields, bounded, filled, size_texts
 from tensorwright.artifacts.cached_build import opaque_programs
@@ -35,28 +36,6 @@ from tensorwright.codegen.c import FLAGS, FLOAT_STATE, machine_flags
 from tensorwright.graph import Partition
 from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.ops import Array
-from tensorwright.runtime import (
-    ArenaRef,
-    BranchStep,
-    BufferRef,
-    CollectStep,
-    ConstantRef,
-    CopyStep,
-    HostStep,
-    InputRef,
-    KernelStep,
-    LoopStep,
-    OutputRef,
-    Plan,
-    Step,
-    TensorSpec,
-    TypedRef,
-    blocks_of,
-    bytes_of_type,
-    float_bits,
-    host_ref,
-    with_room,
-)
 from tensorwright.schedule import Schedule
 
 _HEAD_BYTES = 64
@@ -125,7 +104,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
         files[f"kernels/kernel_{number}.c"] = f"/* {heading} */\n{source.text}".encode()
     plan, arrays = plan_network(library.partition, signatures, library.target, library.threads)
     _refuse(plan)
-    plan = with_room(plan, {size.name: size.most or 0 for size in plan.sizes})
+    plan = runtime.with_room(plan, {size.name: size.most or 0 for size in plan.sizes})
     weights, offsets = _weights(arrays)
     values = _values(library, name, plan, len(weights), offsets)
     kernels = " ".join(f"kernels/kernel_{n}.o" for n in range(len(plan.kernels)))
@@ -170,7 +149,7 @@ def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
         yield text, program.name, run_target_passes(program, library.target)
 
 
-def _refuse(plan: Plan) -> None:
+def _refuse(plan: runtime.Plan) -> None:
     bounded(plan.sizes)
     if plan.counted:
         raise UnsupportedError(
@@ -181,7 +160,7 @@ def _refuse(plan: Plan) -> None:
             remedy="compile to an executable, or fix the number of iterations in the model",
         )
     for step in plan.steps:
-        if isinstance(step, HostStep):
+        if isinstance(step, runtime.HostStep):
             raise UnsupportedError(
                 stage="compile",
                 where=f"operator {step.operator}",
@@ -202,7 +181,7 @@ def _refuse(plan: Plan) -> None:
 
 
 def _values(
-    library: CLibrary, name: str, plan: Plan, weights_bytes: int, offsets: tuple[int, ...]
+    library: CLibrary, name: str, plan: runtime.Plan, weights_bytes: int, offsets: tuple[int, ...]
 ) -> dict[str, object]:
     """The texts that replace the names in the templates, by name."""
     tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
@@ -239,7 +218,7 @@ def _values(
             for feature, bit in asked
         ),
         "float_state": FLOAT_STATE + _flushed(),
-        "notes": f"{_FLOAT_NOTE if float_bits(library.target.arch) else ''}{sizes['run_notes']}",
+        "notes": _FLOAT_NOTE * bool(runtime.float_bits(library.target.arch)) + sizes["run_notes"],
         "cpuid": filled("cpuid.c", {}) if any(feature in _OF_CPUID for feature, _ in asked) else "",
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
@@ -252,7 +231,7 @@ def _values(
 
 def _flushed() -> str:
     """C code: the bits that a call sets in the float state, on the processor that compiles it."""
-    x86, arm = (float_bits(arch) for arch in ("x86-64", "aarch64"))
+    x86, arm = (runtime.float_bits(arch) for arch in ("x86-64", "aarch64"))
     return (
         f"#if defined(__x86_64__)\nenum {{ FLUSHED = {x86} }};\n"
         f"#elif defined(__aarch64__)\nenum {{ FLUSHED = {arm} }};\n"
@@ -272,7 +251,10 @@ def _macro(feature: str) -> str:
 
 
 def _described(
-    variable: str, name: str, specs: tuple[TensorSpec, ...], largest: tuple[TensorSpec, ...]
+    variable: str,
+    name: str,
+    specs: tuple[runtime.TensorSpec, ...],
+    largest: tuple[runtime.TensorSpec, ...],
 ) -> str:
     rows = [
         f'    {{{_quoted(spec.name)}, "{spec.dtype}", {len(spec.shape)}, '
@@ -282,29 +264,29 @@ def _described(
     return f"const {name}_tensor {variable}[] = {{\n{''.join(rows)}}};\n"
 
 
-def _numbers(spec: TensorSpec) -> str:
+def _numbers(spec: runtime.TensorSpec) -> str:
     """The extents of a tensor, -1 for an open one."""
     shape = [extent if isinstance(extent, int) else -1 for extent in spec.shape]
     return ", ".join(map(str, shape)) or "0"
 
 
-def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
+def _steps(plan: runtime.Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
     """The C text of the steps of a block."""
     texts: list[str] = []
-    for position, inner in blocks_of(plan.steps, begin, end):
+    for position, inner in runtime.blocks_of(plan.steps, begin, end):
         blocks = [_steps(plan, first, last, offsets) for first, last in inner]
         texts.append(_step(plan, plan.steps[position], offsets, *blocks))
     return "".join(texts)
 
 
-def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str:
+def _step(plan: runtime.Plan, step: runtime.Step, offsets: tuple[int, ...], *blocks: str) -> str:
     """The C text of a step.
 
     blocks   the texts of its blocks, which follow it in the plan
     """
     fields = SizeFields.of(plan.sizes)
     match step:
-        case KernelStep(kernel, arguments, label, most_threads=most):
+        case runtime.KernelStep(kernel, arguments, label, most_threads=most):
             given = [f"(void *)({_address(ref, offsets)})" for ref in arguments]
             given += [f"(void *)(intptr_t){fields.amount(s)}" for s in plan.kernels[kernel].sizes]
             addresses = ", ".join(given)
@@ -314,16 +296,16 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
                 f"    {{ /* {_comment(label)} */\n        void *args[] = {{{addresses}}};\n"
                 f"        {call}\n    }}\n"
             )
-        case CopyStep(source, destination, size_bytes):
+        case runtime.CopyStep(source, destination, size_bytes):
             into, from_ = _address(destination, offsets), _address(source, offsets)
             return f"    memcpy({into}, {from_}, {fields.amount(size_bytes)});\n"
-        case BranchStep(condition):
+        case runtime.BranchStep(condition):
             then, otherwise = (textwrap.indent(block, "    ") for block in blocks)
             return (
                 f"    if ({_value(condition, _BOOL, offsets)}) {{\n{then}"
                 f"    }} else {{\n{otherwise}    }}\n"
             )
-        case LoopStep(count, condition, iteration, counted=counted):
+        case runtime.LoopStep(count, condition, iteration, counted=counted):
             limit, holds = _value(count, "int64_t", offsets), _value(condition, _BOOL, offsets)
             counter = f"*(int64_t *)({_address(iteration.ref, offsets)})"
             (body,) = (textwrap.indent(block, "    ") for block in blocks)
@@ -332,29 +314,29 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
                 f"    for (int64_t i = 0, count = {limit}; i < count && {holds}; i++) {{\n"
                 f"        {counter} = i;\n{body}    }}\n"
             )
-        case CollectStep(source, iteration, destination):
-            row_bytes = fields.amount(bytes_of_type(source.type))
+        case runtime.CollectStep(source, iteration, destination):
+            row_bytes = fields.amount(runtime.bytes_of_type(source.type))
             at = _value(iteration, "int64_t", offsets)
             into = f"{_address(destination.ref, offsets)} + {at} * {row_bytes}"
             return f"    memcpy({into}, {_address(source.ref, offsets)}, {row_bytes});\n"
-        case HostStep():
+        case runtime.HostStep():
             raise AssertionError("host steps are refused before")
 
 
-def _value(typed: TypedRef, kind: str, offsets: tuple[int, ...]) -> str:
+def _value(typed: runtime.TypedRef, kind: str, offsets: tuple[int, ...]) -> str:
     """C code that reads a number from memory."""
     return f"*(const {kind} *)({_address(typed.ref, offsets)})"
 
 
-def _address(ref: BufferRef, offsets: tuple[int, ...]) -> str:
-    match host_ref(ref):
-        case InputRef(index, offset):
+def _address(ref: runtime.BufferRef, offsets: tuple[int, ...]) -> str:
+    match runtime.host_ref(ref):
+        case runtime.InputRef(index, offset):
             return f"(const char *)inputs[{index}] + {offset}"
-        case OutputRef(index, offset):
+        case runtime.OutputRef(index, offset):
             return f"(char *)outputs[{index}] + {offset}"
-        case ConstantRef(index, offset):
+        case runtime.ConstantRef(index, offset):
             return f"weights + {offsets[index] + offset}"
-        case ArenaRef(offset):
+        case runtime.ArenaRef(offset):
             return f"arena + {offset}"
 
 
@@ -379,7 +361,7 @@ def _weights_file(weights: bytes) -> bytes:
     return head.ljust(_HEAD_BYTES, b"\0") + weights
 
 
-def _raw(specs: tuple[TensorSpec, ...], arrays: Mapping[str, Array]) -> bytes:
+def _raw(specs: tuple[runtime.TensorSpec, ...], arrays: Mapping[str, Array]) -> bytes:
     return b"".join(np.ascontiguousarray(arrays[spec.name]).tobytes() for spec in specs)
 
 

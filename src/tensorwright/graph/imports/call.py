@@ -314,9 +314,7 @@ class Call:
         return default if value is None else value
 
     def value(self, name: str, default: ops.AttributeValue | None) -> bool | int | float | str:
-        """An argument of the type of its default; a text or an integer that the node must give
-        where there is none.
-        """
+        """An argument of the type of its default; without one, a text or integer that is needed."""
         match default:
             case bool():
                 return self.flag(name, default=default)

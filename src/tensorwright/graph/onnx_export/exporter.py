@@ -1,7 +1,4 @@
-"""Write a graph as an ONNX model of standard operators.
-
-Branches and loops as If and Loop, whose graphs see the tensors around them by name.
-"""
+"""Write a graph as an ONNX model of standard operators."""
 
 from __future__ import annotations
 

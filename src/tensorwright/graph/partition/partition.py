@@ -1,7 +1,4 @@
-"""Cut a graph into steps: kernels, opaque calls, and statements about the memory of tensors.
-
-Check that a partition keeps the contract of `steps.py`.
-"""
+"""Cut a graph into steps: kernels, opaque calls, and statements about the memory of tensors."""
 
 from __future__ import annotations
 

@@ -159,9 +159,7 @@ _MUCH_WORK = 128  # multiply-adds for each datum, beside which another pass over
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """`operator` (mul, div) by a tensor that varies along one dimension of a filter, -1: along
-    none.
-    """
+    """`operator` (mul, div) by a tensor that varies along one dimension of a filter; -1 is none."""
 
     operator: str
     name: str

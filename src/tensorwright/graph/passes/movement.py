@@ -1,7 +1,4 @@
-"""Merge chains of reshapes and of transpositions; replace gathers by simpler operators.
-
-Windows take over the padding, and large maxima are computed one dimension after the other.
-"""
+"""Merge chains of reshapes and of transpositions; replace gathers by simpler operators."""
 
 from __future__ import annotations
 
@@ -152,9 +149,7 @@ def move_whole_rows(copy: Copy, node: Node) -> Sequence[str] | None:
 
 
 def _positions(copy: Copy, node: Node, axis: int) -> str | None:
-    """The positions that a node reads, (..., 1) for the dimensions up to the axis, if they are the
-    same along all others.
-    """
+    """Positions (..., 1) for the dimensions up to the axis, if all others have the same."""
     indices = node.inputs[1]
     asked = copy.type_of(indices).shape
     wish = f"{node.outputs[0]}.positions"

@@ -193,9 +193,7 @@ def rewriting(*operators: str) -> Callable[[Rule], Pass]:
 
 
 def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Graph:
-    """Keep the names of the outputs: rename their replacements, or add an identity where a
-    replacement must keep its name.
-    """
+    """Keep the names of outputs: rename their replacements, or add an identity."""
     fixed = set(graph.inputs) | {name for name in graph.outputs if name not in renamed}
     names: dict[str, str] = {}
     outputs = []

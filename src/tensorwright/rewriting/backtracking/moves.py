@@ -179,9 +179,7 @@ class Moves:
                     break
 
     def change(self, graph: DraftGraph, move: Move) -> Change | None:
-        """The change of a graph's cost by a move, without places that become alike above it; None
-        where the move is impossible, or a changed place would read itself.
-        """
+        """The change of a graph's cost by a move; None where it is impossible or makes a loop."""
         plan = self._plan(graph, move)
         if plan is None:
             return None

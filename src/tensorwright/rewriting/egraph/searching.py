@@ -270,9 +270,7 @@ class GraphIndex(Generic[Data]):
         return self._by_operator[operator]
 
     def matches(self, pattern: RootPattern, since: int = 0) -> Iterator[tuple[Id, Match]]:
-        """The matches of a pattern with a part newer than `since`, and maybe others, each with its
-        root.
-        """
+        """The matches of a pattern with a part newer than `since`, and others, with their roots."""
         joined = self._by_joins(pattern)
         if joined is not None:
             yield from joined.since(since)

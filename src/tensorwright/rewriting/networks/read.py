@@ -88,9 +88,7 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
 def _in_rules(
     counterpart: Counterpart, builder: network_analysis.TermBuilder, application: Application
 ) -> Terms:
-    """The counterpart of an operator; None where there is none, or sizes leave open whether it
-    fits.
-    """
+    """The counterpart of an operator; None where sizes leave open whether it fits."""
     try:
         return counterpart(builder, application)
     except (UndecidedError, network_analysis.NoTermError):

@@ -58,9 +58,7 @@ def follow(
     arguments: tuple[Value, ...],
     apply: Callable[[Step, tuple[Value, ...]], Value],
 ) -> tuple[Value, ...]:
-    """The result of a chain of steps: the first gets the arguments, each later one the result
-    before it.
-    """
+    """The result of a chain: the first step gets the arguments, each later one a result."""
     for step in steps:
         at = step.argument
         if at is None:

@@ -151,9 +151,7 @@ def _fitting_ranks(rule: terms.Rule) -> Iterator[Ranks]:
 
 @lru_cache(maxsize=4096)
 def most_dimensions(rule: terms.Rule) -> int:
-    """Up to how many dimensions a rule is proved as it stands: `MAX_RANK`, or more for operators
-    whose tensors have more.
-    """
+    """Up to how many dimensions a rule is proved as it stands; operators may have more."""
     names = terms.operator_names(*rule.roots)
     return max([MAX_RANK, *(operator_named(name).rank for name in names)])
 

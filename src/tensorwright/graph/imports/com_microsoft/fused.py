@@ -1,7 +1,4 @@
-"""Products, convolutions and activations that were fused.
-
-Normalisations of what is added to a shortcut, and of embeddings.
-"""
+"""Products, convolutions and activations that were fused."""
 
 from __future__ import annotations
 

@@ -149,9 +149,7 @@ def _single(call: Call, position: int) -> Single:
 
 
 def _position(call: Call, number: int, count: int, last: int) -> int:
-    """The position in a sequence of `count` that an input says, by default the last one that may
-    be; negative ones count from the end.
-    """
+    """The position in a sequence that an input says, by default the last; -1 is the last, too."""
     if not call.has(number):
         return last
     at = int(call.scalar(number, "position"))
