@@ -133,8 +133,8 @@ def makers_of(graph: Graph, target: GpuTarget) -> Iterator[Callable[[], LoopProg
     parts = prepare(graph, target)
     for each in Chooser(Setting(target, 1), MemoryStore(), is_cold=True).of_network(parts):
         yield lambda each=each: loop_program(each.workload, each.schedule, target)
-    for program in opaque_programs(parts, target.kind).values():
-        yield lambda program=program: run_target_passes(program, target)
+    for opaque in opaque_programs(parts, target.kind).values():
+        yield lambda opaque=opaque: run_target_passes(opaque, target)
 
 
 def measure_network(name: str, graph: Graph, target: GpuTarget) -> NetworkRow:
