@@ -195,6 +195,7 @@ def _values(
         for bit, feature in enumerate(library.target.instructions)
         if library.target.arch == "x86-64"
     ]
+    note = _FLOAT_NOTE if runtime.float_bits(library.target.arch) else ""
     return {
         **sizes,
         "title": _comment(library.name),
@@ -218,7 +219,7 @@ def _values(
             for feature, bit in asked
         ),
         "float_state": FLOAT_STATE + _flushed(),
-        "notes": _FLOAT_NOTE * bool(runtime.float_bits(library.target.arch)) + sizes["run_notes"],
+        "notes": f"{note}{sizes['run_notes']}",
         "cpuid": filled("cpuid.c", {}) if any(feature in _OF_CPUID for feature, _ in asked) else "",
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
