@@ -87,7 +87,7 @@ def _parameters(copy: Copy, node: Node) -> tuple[np.float32, int] | None:
     matched = [copy.constant(name) for name in node.inputs[1:]]
     if len(matched) != 2 or any(each is None or each.size != 1 for each in matched):
         return None
-    scale, zero = (each.reshape(())[()] for each in matched if each is not None)
+    scale, zero = (each.reshape(-1)[0] for each in matched if each is not None)
     return (np.float32(scale), int(zero)) if scale.dtype == np.float32 and scale > 0 else None
 
 
