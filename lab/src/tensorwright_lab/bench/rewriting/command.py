@@ -24,12 +24,22 @@ from tensorwright.compile_options import Shapes
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright_lab.bench import options
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
-from tensorwright_lab.bench.rewriting import runs
 from tensorwright_lab.bench.rewriting.rows import (
     RewriteRow,
     print_rewrite,
     read_rewrite,
     write_rewrite,
+)
+from tensorwright_lab.bench.rewriting.runs import (
+    DEFAULT_PEERS,
+    SIZES,
+    GrowthRow,
+    Plan,
+    bench_rewriting,
+    growth_row,
+    in_own_process,
+    print_growth,
+    search_repeated,
 )
 from tensorwright_lab.rows import machine_options, row_name, write_objects
 from tensorwright_lab.suites import REWRITING, SUITES, suite
@@ -149,7 +159,7 @@ def command(
     options.check_resume(resume, json_path)
     check_writable(json_path, *models, records)
     usual_s = _MOST_SECONDS if growth else None
-    plan = runs.Plan(
+    plan = Plan(
         target,
         threads_of(threads),
         seed,
@@ -164,10 +174,10 @@ def command(
         measure,
         nodes,
         minutes,
-        peers or runs.DEFAULT_PEERS,
+        peers or DEFAULT_PEERS,
     )
     if growth:
-        _grow(sorted(set(sizes)) or list(runs.SIZES), plan, json_path)
+        _grow(sorted(set(sizes)) or list(SIZES), plan, json_path)
         return
     chosen = suites or (() if models else (REWRITING,))
     names = tuple(dict.fromkeys((*models, *(each for name in chosen for each in suite(name)))))
@@ -176,7 +186,7 @@ def command(
     _compare(names, plan, json_path, resume, same_build)
 
 
-def _head(plan: runs.Plan) -> dict[str, object]:
+def _head(plan: Plan) -> dict[str, object]:
     return {
         **describe_machine(plan.target, measure_ceiling(plan.target, plan.threads)),
         "peers": list(plan.peers),
@@ -194,7 +204,7 @@ def _head(plan: runs.Plan) -> dict[str, object]:
 
 
 def _compare(
-    names: tuple[str, ...], plan: runs.Plan, path: str | None, resume: bool, same_build: bool
+    names: tuple[str, ...], plan: Plan, path: str | None, resume: bool, same_build: bool
 ) -> None:
     """A row for each network, kept as soon as it is there."""
     head = _head(plan) if path is not None else {}
@@ -203,7 +213,7 @@ def _compare(
     left = [name for name in names if row_name(name) not in done]
     start = time.monotonic()
     for number, name in enumerate(left, 1):
-        rows.append(runs.bench_rewriting(name, plan))
+        rows.append(bench_rewriting(name, plan))
         _note(rows[-1], len(left) - number, (time.monotonic() - start) / number)
         if path is not None:
             write_rewrite(path, rows, head)
@@ -237,13 +247,13 @@ def _note(row: RewriteRow, left: int, each_s: float) -> None:
     click.echo(f"{row.model}: {told}{rest}", err=True)
 
 
-def _grow(sizes: list[int], plan: runs.Plan, path: str | None) -> None:
+def _grow(sizes: list[int], plan: Plan, path: str | None) -> None:
     head = _head(plan) if path is not None else {}
-    rows: list[runs.GrowthRow] = []
+    rows: list[GrowthRow] = []
     for size in sizes:
-        searched = runs.in_own_process(runs.search_repeated, size, plan)
-        rows.append(runs.growth_row(searched, rows[-1] if rows else None))
+        searched = in_own_process(search_repeated, size, plan)
+        rows.append(growth_row(searched, rows[-1] if rows else None))
         click.echo(f"{rows[-1].operators} operators: {rows[-1].search_s:.2f} s", err=True)
         if path is not None:
             write_objects(path, head, [asdict(row) for row in rows])
-    runs.print_growth(rows)
+    print_growth(rows)
