@@ -30,7 +30,7 @@ SMALL: tuple[tuple[str, str, dict[str, Any]], ...] = (
         {"length": 8, "words": 9, "width": 16, "depth": 1, "heads": 2, "span": 4},
     ),
     ("image_generation", "stylegan2", {"style": 8, "widths": (8, 8)}),
-    ("recurrent", "lstm_tagger", {"length": 4, "words": 9, "width": 5, "hidden": 6}),
+    ("points_and_tables", "lstm_tagger", {"length": 4, "words": 9, "width": 5, "hidden": 6}),
     ("speech", "wavenet", {"samples": 200, "width": 4, "skip": 6, "cycles": 1, "depth": 3}),
     ("vision_transformers", "swin_t", {"image": 56, "width": 32, "depths": (2,)}),
 )
@@ -44,7 +44,7 @@ def test_a_small_form_answers_as_pytorch_does(
     torch = pytest.importorskip("torch")
     export = importlib.import_module(f"{FAMILIES}.export")
     example = getattr(importlib.import_module(f"{FAMILIES}.{family}"), name)(**sizes)
-    importlib.import_module(f"{FAMILIES}.example").draw_weights(example.module, 0)
+    importlib.import_module(f"{FAMILIES}.export").draw_weights(example.module, 0)
     model = export.export_onnx(example)
     inputs = random_inputs(load_onnx(model))
     with torch.no_grad():
@@ -66,7 +66,7 @@ def test_a_model_is_exported_in_a_process_of_its_own() -> None:
 
 def test_weights_follow_the_seed() -> None:
     torch = pytest.importorskip("torch")
-    draw_weights = importlib.import_module(f"{FAMILIES}.example").draw_weights
+    draw_weights = importlib.import_module(f"{FAMILIES}.export").draw_weights
 
     def weights(seed: int) -> bytes:
         module = torch.nn.Conv2d(3, 4, 3)
@@ -78,7 +78,7 @@ def test_weights_follow_the_seed() -> None:
 
 def test_inputs_follow_the_seed_and_all_tables_have_their_positions() -> None:
     torch = pytest.importorskip("torch")
-    file = importlib.import_module(f"{FAMILIES}.example")
+    file = importlib.import_module(f"{FAMILIES}.export")
     zeros, ones = torch.zeros(1, 50, dtype=torch.int64), torch.ones(1, 50, dtype=torch.int64)
     tables = torch.nn.ModuleList((torch.nn.Embedding(9, 2), torch.nn.Embedding(5, 2)))
     example = file.Example(tables, {"x": torch.zeros(4), "ids": zeros, "mask": ones})

@@ -38,8 +38,8 @@ BUILDERS: MappingProxyType[str, str] = MappingProxyType(
         "wav2vec2": "speech",
         "wavenet": "speech",
         "conv_tasnet": "speech",
-        "lstm_tagger": "recurrent",
-        "crnn_gru": "recurrent",
+        "lstm_tagger": "points_and_tables",
+        "crnn_gru": "points_and_tables",
         "pointnet": "points_and_tables",
         "dlrm": "points_and_tables",
     }
