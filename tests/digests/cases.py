@@ -7,12 +7,13 @@
     with t = 2, 4, 8                       what each decision is in the candidates
 
 `python -m tests.digests.cases FOLDER` writes all texts, for a comparison with those of another
-checkout.
+checkout; `--print text` or `features` prints a line of digests for each.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import re
 import sys
@@ -227,6 +228,30 @@ def write(folder: Path) -> None:
                 (folder / f"{stem}.features{int(is_open)}").write_text(text)
 
 
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def text_line(case: Case) -> str:
+    return " ".join(f"{printer} {digest(text.encode())}" for printer, text in texts(case))
+
+
+def features_line(case: Case) -> str:
+    """Of the program of the first candidate, and of all candidates at once."""
+    if not isinstance(case, Scheduled):
+        return ""
+    arrays = [case.features(is_open=is_open) for is_open in (False, True)]
+    return " ".join(f"{array.shape} {digest(array.tobytes())}" for array in arrays)
+
+
+PRINTED = {"text": text_line, "features": features_line}
+
+
 if __name__ == "__main__":
     with base.override(assume=base.ASSUMED[0].name):
-        write(Path(sys.argv[1]))
+        if sys.argv[1] == "--print":
+            line = PRINTED[sys.argv[2]]
+            lines = {f"{case.name}, {case.target}": line(case) for case in cases()}
+            print("\n".join(f"{name}: {text}" for name, text in lines.items() if text))
+        else:
+            write(Path(sys.argv[1]))

@@ -178,6 +178,12 @@ class ShortProduct:
     x86: str = ""
 
     @property
+    def assembly(self) -> str:
+        """What LLVM's text calls: of two operands and the sums before, the sums."""
+        kind = "x" if self.x86.startswith("{vex}") else "v"  # registers that it can name
+        return f'asm "{self.x86} $2, $1, $0", "={kind},{kind},{kind},0"'
+
+    @property
     def width(self) -> int:
         """Columns of results that belong together."""
         return self.columns if self.is_matrix else self.rows * self.columns

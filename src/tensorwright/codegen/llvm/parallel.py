@@ -180,11 +180,8 @@ def _emit_dot(
     group = function.emit(f"load i32, ptr {data}, align 1")
     spread = function.splat_name("i32", group, lanes)
     matrix = function.emit(f"load {words}, ptr {weights}, align 1")
-    kind = "x" if product.x86.startswith("{vex}") else "v"  # registers that it can name
-    result = function.emit(
-        f'call {sums} asm "{product.x86} $2, $1, $0", "={kind},{kind},{kind},0"'
-        f"({words} {spread}, {words} {matrix}, {sums} {start})"
-    )
+    operands = f"{words} {spread}, {words} {matrix}, {sums} {start}"
+    result = function.emit(f"call {sums} {product.assembly}({operands})")
     function.effect(f"store {sums} {result}, ptr {total}, align 4")
 
 

@@ -165,8 +165,8 @@ def _product_loop(product: base.ShortProduct, chains: int) -> machine_code.Nativ
     vectors = [body.variable(kind, 0.0 if is_float else 0) for _ in range(chains)]
     with _own_shares(body, shares), body.loop(rounds):
         for vector in vectors:
-            call = f'call {kind} asm "{product.x86} $2, $1, $0", "=v,v,v,0"'
-            vector.set(vector.now.result(kind, f"{call}({ones}, {ones}, {vector.now})"))
+            call = f"call {kind} {product.assembly}({ones}, {ones}, {vector.now})"
+            vector.set(vector.now.result(kind, call))
     return _measured(body, vectors)
 
 
