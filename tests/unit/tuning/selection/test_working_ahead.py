@@ -37,7 +37,7 @@ def network(rows: int | OpenSize = 8) -> Graph:
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 2)
-    monkeypatch.setattr(ahead, "available_cores", lambda: 2)
+    monkeypatch.setattr(ahead.base, "available_cores", lambda: 2)
     return tmp_path
 
 
