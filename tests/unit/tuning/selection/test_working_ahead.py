@@ -81,7 +81,7 @@ def test_nothing_is_started_where_nothing_is_gained(
         pass
     with override(default_schedule="rule"), working_ahead(workloads, Setting(target, 1)):
         pass
-    monkeypatch.setattr(ahead, "available_cores", lambda: 1)
+    monkeypatch.setattr(ahead.base, "available_cores", lambda: 1)
     with working_ahead(workloads, Setting(target, 1)):
         pass
 
