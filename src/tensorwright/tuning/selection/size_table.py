@@ -311,8 +311,8 @@ def trace_for_small_sizes(
 ) -> SizedTrace | None:
     """A trace for small sizes and the range of these; None if none gains.
 
-    There is no range if the trace is as good for the typical sizes, too.  With the other sizes at
-    their least it must be as good, since it runs there, too.
+    There is no range if the trace is as good for the typical and for the greatest sizes, too.  With
+    the other sizes at their least it must be as good, since it runs there, too.
 
     opened   the trace of the typical instance, for all sizes
     choose   the schedule of an instance
@@ -329,7 +329,8 @@ def trace_for_small_sizes(
             gains = partial(_gains, prices, opened.trace, trace)
             if not _gains_also_alone(gains, way, short, small):
                 continue
-            if gains(way.typical, least=_NO_LOSS):
+            others = way.typical, way.typical | {name: way.most[name] for name in short}
+            if all(gains(each, least=_NO_LOSS) for each in others):
                 return SizedTrace((), trace)
             limits = (way.at(short, start + part * (share - start)) for part in _SHARES)
             last = next((x for x in limits if _gains_also_alone(gains, way, short, x)), small)
@@ -362,11 +363,14 @@ def _gains_also_alone(
 
 
 class _Way:
-    """From the least sizes of a workload to the typical ones, on a logarithmic scale."""
+    """From the least sizes of a workload to the typical ones, on a logarithmic scale; the greatest
+    ones.
+    """
 
     def __init__(self, workload: Workload) -> None:
         self.least = least_sizes(workload.sizes)
         self.typical = workload.typical_sizes
+        self.most = {size.name: size.most for size in workload.sizes}
         self._divisors = {size.name: size.divisor for size in workload.sizes}
         tensors = (*workload.inputs, *topological_order(*workload.outputs))
         extents = {n for tensor in tensors for n in tensor.shape if not isinstance(n, int)}
