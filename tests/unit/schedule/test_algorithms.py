@@ -271,23 +271,25 @@ def test_rows_of_short_numbers_are_those_that_are_widened(name: str, dtype: DTyp
     assert algorithm.rewrite(floats) is None
 
 
-@pytest.mark.parametrize("stride", [1, 2])
-def test_taps_of_a_row_and_channels_are_terms_of_one_sum(stride: int) -> None:
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_taps_of_a_row_and_channels_are_terms_of_one_sum(stride: int, dilation: int) -> None:
+    """The last sum reads the last pixel of a row, and nothing behind it."""
     (algorithm,) = (each for each in schedule.ALGORITHMS if each.name == "joined_taps")
     x, w = (
-        expr.placeholder("x", (5, 36), DType.BF16),
+        expr.placeholder("x", (5, 4 * (2 * stride + 2 * dilation + 1)), DType.BF16),
         expr.placeholder("w", (8, 3, 2, 3), DType.BF16),
     )
     ic, kh, kw = (expr.reduce_axis(*each) for each in (("ic", 3), ("kh", 2), ("kw", 3)))
 
     def summed(row: Any, column: Any, filter: Any) -> Any:
-        data = expr.cast(x[row + kh, (column * stride + kw) * 4 + ic], DType.F32)
+        pixel = column * stride + kw * dilation
+        data = expr.cast(x[row + kh, pixel * 4 + ic], DType.F32)
         return expr.sum_over(data * expr.cast(w[filter, ic, kh, kw], DType.F32), ic, kh, kw)
 
     tensor = expr.compute("y", (4, 3, 8), summed)
     assert error(tensor, algorithm) < 1e-6
     rewritten = algorithm.rewrite(tensor)
     assert rewritten is not None
-    assert [axis.extent for axis in rewritten.reduce_axes] == [12, 2]
+    assert [axis.extent for axis in rewritten.reduce_axes] == [8 * dilation + 4, 2]
     assert {load.source.name for load in expr.loads_of(rewritten.body)} == {"x", "y_weights"}
     assert algorithm.rewrite(plain((7, 7), 3, 2, 0, DType.BF16)) is None  # channels lie apart

@@ -95,7 +95,7 @@ def _joined_taps(tensor: expr.Compute) -> expr.Compute | None:
         if pair is None or short is None or not isinstance(load, expr.Load):
             continue
         tap, channel, apart = pair
-        joined = expr.Axis(expr.Var("k"), tap.length * apart)
+        joined = expr.Axis(expr.Var("k"), _joined_length(load, pair))
         digits = {
             tap.var: expr.floor_div(joined.var, apart),
             channel.var: expr.mod(joined.var, apart),
@@ -126,6 +126,17 @@ def _joinable(tensor: expr.Compute, load: expr.Load) -> tuple[expr.Axis, expr.Ax
             if apart >= channel.length and tap is not channel and tap.var not in others:
                 return tap, channel, apart
     return None
+
+
+def _joined_length(load: expr.Load, pair: tuple[expr.Axis, expr.Axis, int]) -> int:
+    """From the first channel of the first tap to the last one of the last, whole groups of channels
+    where rows consist of these: nothing is read behind a row.
+    """
+    tap, channel, apart = pair
+    aligned = -(-channel.length // _ALIGNED) * _ALIGNED
+    extents = apart, load.source.shape[-1]
+    is_whole = all(isinstance(n, int) and n % aligned == 0 for n in extents)
+    return (tap.length - 1) * apart + (aligned if is_whole else channel.length)
 
 
 def _cast(value: expr.Value, dtype: DType) -> expr.Value:
