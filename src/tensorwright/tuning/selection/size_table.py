@@ -363,9 +363,7 @@ def _gains_also_alone(
 
 
 class _Way:
-    """From the least sizes of a workload to the typical ones, on a logarithmic scale; the greatest
-    ones.
-    """
+    """From the least sizes of a workload to typical ones, on a logarithmic scale; the greatest."""
 
     def __init__(self, workload: Workload) -> None:
         self.least = least_sizes(workload.sizes)
