@@ -5,7 +5,7 @@ times. `short.py` decides in the same way which tensors stay bf16.
 """
 
 from tensorwright.graph.partition.by_price import Alternative, Decisions, Price
-from tensorwright.graph.partition.grouping import Limits
+from tensorwright.graph.partition.grouping import FEW_COLUMNS, Limits
 from tensorwright.graph.partition.nesting import elide_concats
 from tensorwright.graph.partition.partition import (
     kernels_of_groups, likely_workloads, partition, usual_groups, verify_partition,

@@ -48,7 +48,7 @@ from tensorwright.ops import Fold, Movement, Pattern
 
 _REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
 _CHEAP = _REARRANGING | {Movement.CROP, Movement.EXTEND}
-_FEW_COLUMNS = 16  # so many times as many columns are left as are cut off, at least
+FEW_COLUMNS = 16  # times as many are used, at least, as fill up vectors and are cut off
 _MOST_PLACES = 16
 """For one element of a result, of elements that a node of the group is computed for."""
 
@@ -243,7 +243,7 @@ class _Grouping:
         if source.shape[:-1] != result.shape[:-1]:
             return False
         columns, rest = typical_shape(result)[-1], typical_shape(source)[-1]
-        return _FEW_COLUMNS * (rest - columns) <= columns
+        return FEW_COLUMNS * (rest - columns) <= columns
 
     def _is_pointwise(self, at: int, shape: Shape) -> bool:
         is_elementwise = self.operators[at].pattern is Pattern.ELEMENTWISE

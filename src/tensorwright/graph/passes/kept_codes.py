@@ -14,11 +14,11 @@ from tensorwright.base import CpuTarget, DType
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.identities import merge_common_subexpressions, remove_dead_code
-from tensorwright.graph.passes.quantized import PRODUCTS, keep_codes, rounding_of
+from tensorwright.graph.passes.quantized import MOVES, PRODUCTS, keep_codes, rounding_of
 from tensorwright.graph.passes.rebuild import Copy, Pass, constant_operand, rewriting
 from tensorwright.ops import Movement
 
-_MOVES = (Movement.RESHAPE, Movement.REORDER, Movement.CROP, Movement.JOIN)
+_MOVES = frozenset({*MOVES, Movement.JOIN})
 _MOST_ROUNDS = 30
 
 

@@ -16,7 +16,7 @@ from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.interpret import run_node
-from tensorwright.graph.partition import Alternative, Decisions, Price
+from tensorwright.graph.partition import FEW_COLUMNS, Alternative, Decisions, Price
 from tensorwright.graph.passes.identities import merge_common_subexpressions
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
 from tensorwright.graph.workload import Workload, build_workload
@@ -31,8 +31,7 @@ from tensorwright.ops import (
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
-_MOVES = frozenset((Movement.RESHAPE, Movement.REORDER, Movement.CROP))
-_FEW_COLUMNS = 1 / 16  # of all: so many without use are added, so that vectors are whole
+MOVES = frozenset((Movement.RESHAPE, Movement.REORDER, Movement.CROP))
 _MOST_STEPS = 4  # from codes to codes
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
 _OF_CODES = "_integer"
@@ -111,7 +110,7 @@ def keep_rounded(copy: Copy, node: Node) -> Sequence[str] | None:
     source, *parameters = again
     made = copy.producer(source)
     while made is not None and made.operator != "mul":
-        moves = operator_of(made).movement in _MOVES or made.operator == "max_pool"
+        moves = operator_of(made).movement in MOVES or made.operator == "max_pool"
         made = copy.producer(made.inputs[0]) if moves else None
     first = None if made is None else rounding_of(copy, made)
     if first is None or [*first[1:]] != parameters:
@@ -388,7 +387,7 @@ def _is_whole(copy: Copy, node: Node, product: ShortProduct) -> bool:
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
         terms, columns = weights.shape[0], weights.shape[-1]
-        is_whole = -columns % product.columns <= _FEW_COLUMNS * columns
+        is_whole = FEW_COLUMNS * (-columns % product.columns) <= columns
         is_matrix = weights.ndim == _MATRIX and rank >= _MATRIX
         return is_matrix and is_whole and terms % product.terms == 0
     return node.attribute_map["groups"] == 1 and all(

@@ -368,7 +368,7 @@ class _Way:
     def __init__(self, workload: Workload) -> None:
         self.least = least_sizes(workload.sizes)
         self.typical = workload.typical_sizes
-        self.most = {size.name: size.most for size in workload.sizes}
+        self.most = {s.name: s.most or self.typical[s.name] for s in workload.sizes}
         self._divisors = {size.name: size.divisor for size in workload.sizes}
         tensors = (*workload.inputs, *topological_order(*workload.outputs))
         extents = {n for tensor in tensors for n in tensor.shape if not isinstance(n, int)}
